@@ -127,6 +127,72 @@ def test_results_are_of_the_classes_of_the_library(client, tmp_path):
     assert bare.bestfit == pairs[0][0].bestfit.tolist()
 
 
+def same(there, here):
+    """Whether a result of the server is that of the package, without the times."""
+    left_out = {"wall_s", "device_reason", "toys_per_s"}
+
+    def plain(value):
+        if isinstance(value, dict):
+            return {key: plain(part) for key, part in value.items() if key not in left_out}
+        return [plain(part) for part in value] if isinstance(value, list) else value
+
+    return type(there) is type(here) and plain(there.to_dict()) == plain(here.to_dict())
+
+
+def test_analyses_with_models_of_their_own(client):
+    """Tests of channels and of backgrounds, unfolding and simplified likelihoods."""
+    fixtures = ROOT / "tests/fixtures"
+    many, tested, other = fixtures / "many_bins.json", fixtures / "hs3/exponential.hs3.json", fixtures / "hs3/power.hs3.json"
+    there = client.compatibility(many, leave_out=True, n_toys=40, seed=2)
+    here = nextstat.compatibility(many, leave_out=True, toys=40, seed=2, device="cpu")
+    assert same(there, here) and there.plot().svg == here.plot().svg
+    there = client.spurious_signal(tested, {"power": other}, "mass", points=5)
+    here = nextstat.spurious_signal(tested, {"power": other}, "mass", points=5, device="cpu")
+    assert same(there, here) and there.plot().svg == here.plot().svg
+    assert client.spurious_signal(client.load_workspace(tested), {"power": client.load_workspace(other)}, "mass", points=5).backgrounds == here.backgrounds
+
+    spectrum = fixtures / "unfolding.json"
+    prediction = json.loads((fixtures / "unfolding_truth.json").read_text())
+    there = client.unfold(spectrum, "truth_*", prediction=prediction, regularisation="curvature", points=11)
+    here = nextstat.unfold(spectrum, "truth_*", prediction=prediction, regularisation="curvature", points=11, device="cpu")
+    assert same(there, here) and there.plot_strengths().svg == here.plot_strengths().svg
+    drawn = client.unfold(spectrum, ["truth_*"], prediction=prediction["yields"], regularisation="curvature", points=11, plot="svg", picture="strengths")
+    assert b"<svg" in drawn
+
+    control = client.load_workspace(SIMPLE, mask=["SR"])
+    fit = client.fit(control)
+    there = client.simplify(SIMPLE, at=fit, channels=["SR"], n_draws=20_000)
+    here = nextstat.simplify(SIMPLE, at=nextstat.fit(nextstat.load_workspace(SIMPLE, mask="SR"), covariance=True), regions="SR", draws=20_000)
+    assert same(there, here) and there.workspace == here.workspace
+    checked = client.simplify(SIMPLE, n_draws=20_000, validation=True).validation
+    assert len(checked) == 8 and nextstat.fit(there.workspace).converged
+
+
+def test_given_results_are_combined(client):
+    file = ROOT / "tests/fixtures/given_results.toml"
+    there, here = client.blue(file), nextstat.blue(file)
+    assert there == here and type(there) is type(here) is dict
+    given = {"results": [{"name": "A", "value": 1.0, "uncertainties": {"stat": 0.1, "scale": 1.0}},
+                         {"name": "B", "value": 1.3, "uncertainties": {"stat": 0.1, "scale": 2.0}}],
+             "correlations": {"stat": 0, "scale": 1}}
+    with pytest.warns(UserWarning, match="the weight of B is negative"):
+        assert client.blue(given)["combined"][0].value < 1.0
+    with pytest.raises(nextstat.ServerError, match="/correlations: correlations: 'scale' is missing"):
+        client.blue({**given, "correlations": {"stat": 0}})
+
+
+def test_intervals_regions_and_searches(client):
+    two, events = ROOT / "tests/fixtures/two_signals.json", ROOT / "tests/fixtures/hs3/mixed.hs3.json"
+    assert same(client.interval(SIMPLE), nextstat.interval(SIMPLE, device="cpu"))
+    there = client.interval(SIMPLE, n_toys=40, points=5, seed=1)
+    assert same(there, nextstat.interval(SIMPLE, toys=40, points=5, seed=1, device="cpu")) and there.plot().svg
+    both = ["mu_ggH", "mu_qqH"]
+    there = client.region(client.load_workspace(two, poi=both))
+    assert same(there, nextstat.region(nextstat.load_workspace(two, poi=both), device="cpu")) and there.plot().svg
+    assert same(client.look_elsewhere(events, "mass", points=11), nextstat.look_elsewhere(events, "mass", points=11, device="cpu"))
+    assert same(client.injection(SIMPLE, [1, 2], n_toys=20), nextstat.injection(SIMPLE, [1, 2], n_toys=20, device="cpu"))
+
+
 def test_archives_are_sent_as_they_are(client, tmp_path):
     """Cards, XML and configurations with the files that they name, as the server takes them."""
     card = ROOT / "tests/fixtures/cards/counting.txt"
@@ -154,6 +220,10 @@ def test_pictures_and_workspaces(client):
     channel = json.loads(SIMPLE.read_text())["channels"][0]["name"]
     renamed = client.rename(SIMPLE, channels={channel: "other"})
     assert renamed["channels"][0]["name"] == "other"
+    modifier = json.loads(SIMPLE.read_text())["channels"][0]["samples"][1]["modifiers"][0]["name"]
+    places = {"first": [channel]}
+    assert client.decorrelate(SIMPLE, modifier, "channel") == nextstat.decorrelate(SIMPLE, modifier, "channel")
+    assert client.decorrelate(SIMPLE, modifier, places) == nextstat.decorrelate(SIMPLE, modifier, places)
     both = client.combine(SIMPLE, renamed, join="outer")
     assert {c["name"] for c in both["channels"]} >= {channel, "other"}
 

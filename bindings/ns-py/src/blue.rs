@@ -1,4 +1,4 @@
-//! The function `nextstat.blue`.
+//! The function `nextstat.blue`, and its input as JSON.
 
 use std::path::PathBuf;
 
@@ -23,6 +23,20 @@ use crate::warn::warn;
 /// Raises `ValueError` if the results have another form or cannot be combined, or `OSError` if a file cannot be read.
 #[pyfunction]
 pub(crate) fn blue<'py>(py: Python<'py>, results: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    let combined = ns_inference::blue(&input(py, results)?);
+    let combined = combined.map_err(|error| PyValueError::new_err(error.to_string()))?;
+    warn(py, combined.warnings.iter().map(String::as_str))?;
+    dictionary(py, &combined)
+}
+
+/// Returns the results that `nextstat.blue` takes as JSON, for `nextstat.Client`.
+#[pyfunction]
+pub(crate) fn _given_results(py: Python<'_>, results: &Bound<'_, PyAny>) -> PyResult<String> {
+    serde_json::to_string(&input(py, results)?).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Reads the argument `results`.
+fn input(py: Python<'_>, results: &Bound<'_, PyAny>) -> PyResult<BlueInput> {
     let text = if results.is_instance_of::<PyDict>() {
         dumps(results)?.into_bytes()
     } else {
@@ -31,8 +45,5 @@ pub(crate) fn blue<'py>(py: Python<'py>, results: &Bound<'py, PyAny>) -> PyResul
             .map_err(|_| PyTypeError::new_err("results must be a path, or a dictionary with the results"))?;
         read_file(&path).map_err(|error| workspace_error(py, &error))?
     };
-    let combined = BlueInput::from_slice(&text).and_then(|input| ns_inference::blue(&input));
-    let combined = combined.map_err(|error| PyValueError::new_err(error.to_string()))?;
-    warn(py, combined.warnings.iter().map(String::as_str))?;
-    dictionary(py, &combined)
+    BlueInput::from_slice(&text).map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -82,7 +82,7 @@ mod _native {
     #[pymodule_export]
     use crate::batch::{_batch, BatchResult, fit_batch};
     #[pymodule_export]
-    use crate::blue::blue;
+    use crate::blue::{_given_results, blue};
     #[pymodule_export]
     use crate::build::{_build, _build_config};
     #[pymodule_export]

@@ -10,13 +10,20 @@ use pyo3::types::PyDict;
 use serde::Serialize;
 
 use crate::analysis::Record;
+use crate::compatibility::CompatibilityResult;
 use crate::hypotest::{EventGoodnessResult, GoodnessResult, HypotestResult, SignificanceResult};
+use crate::injection::InjectionResult;
+use crate::interval::IntervalResult;
 use crate::kept_toys::WithToys;
 use crate::limit::{Drawn, LimitResult};
+use crate::look_elsewhere::LookElsewhereResult;
 use crate::model::Model;
 use crate::ranking::RankingResult;
+use crate::region::RegionResult;
 use crate::result::FitResult;
 use crate::scan::ScanResult;
+use crate::simplify::SimplifyResult;
+use crate::spurious::SpuriousResult;
 use crate::study::FitToysResult;
 use crate::toys::HypotestToysResult;
 use crate::unfold::UnfoldResult;
@@ -100,6 +107,34 @@ fn made_of(
         AnyResult::Unfold(unfolded) => {
             let parts = unfolded.parts();
             Py::new(py, UnfoldResult(made.record(&unfolded, parts)?, *unfolded))?.into_any()
+        }
+        AnyResult::Compatibility(test) => {
+            let (parts, picture) = (test.parts(), picture::compatibility(&test));
+            Py::new(py, CompatibilityResult(made.record(test, parts)?, picture))?.into_any()
+        }
+        AnyResult::Spurious(test) => {
+            let (parts, picture) = (test.parts(), picture::spurious(&test));
+            Py::new(py, SpuriousResult(made.record(test, parts)?, picture))?.into_any()
+        }
+        AnyResult::Simplify(simplified) => {
+            let (parts, workspace) = (simplified.parts(), simplified.workspace.to_string());
+            Py::new(py, SimplifyResult(made.record(simplified, parts)?, workspace))?.into_any()
+        }
+        AnyResult::Interval(interval) => {
+            let (parts, picture) = (interval.parts(), picture::interval(&interval));
+            Py::new(py, IntervalResult(made.record(interval, parts)?, picture))?.into_any()
+        }
+        AnyResult::Region(region) => {
+            let (parts, picture) = (region.parts(), picture::region(&region));
+            Py::new(py, RegionResult(made.record(region, parts)?, picture))?.into_any()
+        }
+        AnyResult::LookElsewhere(search) => {
+            let (parts, picture) = (search.parts(), picture::look_elsewhere(&search));
+            Py::new(py, LookElsewhereResult(made.record(search, parts)?, picture))?.into_any()
+        }
+        AnyResult::Injection(test) => {
+            let (parts, picture) = (test.parts(), picture::injection(&test));
+            Py::new(py, InjectionResult(made.record(test, parts)?, picture))?.into_any()
         }
         AnyResult::PerPoi { pois, results } => {
             let by_name = PyDict::new(py);

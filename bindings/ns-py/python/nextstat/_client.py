@@ -9,7 +9,7 @@ import json
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -79,11 +79,12 @@ class _Functions:
         raise NotImplementedError
 
     def _analysis(self, name: str, model: ModelLike, options: Mapping[str, Any], *, plot: str | None = None,
-                  device: str | None = None, progress: Progress | None = None, **keys: Any) -> Any:
+                  device: str | None = None, progress: Progress | None = None,
+                  backgrounds: Mapping[str, ModelLike] | None = None, **keys: Any) -> Any:
         keys = {**keys, "device": device or self._device}
         if options:
             keys["options"] = dict(options)
-        request = _requests.analysis(name, model, keys, plot=plot)
+        request = _requests.analysis(name, model, keys, plot=plot, backgrounds=backgrounds)
         read = bytes if plot else functools.partial(_results.of_json, name, model)
         return self._send(request, read, progress)
 
@@ -156,6 +157,60 @@ class _Functions:
         """Returns the expected events of every channel and sample, at `"bestfit"`, `"init"` or `{"point": ...}`."""
         return self._analysis("yields", model, options, plot=plot, device=device, at=at)
 
+    def interval(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
+                 progress: Progress | None = None, **options: Any) -> Any:
+        """Finds the confidence interval of a parameter; with `n_toys` that of Feldman and Cousins."""
+        return self._analysis("interval", model, options, plot=plot, device=device, progress=progress)
+
+    def region(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
+               progress: Progress | None = None, **options: Any) -> Any:
+        """Finds the confidence region of two parameters; with `n_toys` that of Feldman and Cousins."""
+        return self._analysis("region", model, options, plot=plot, device=device, progress=progress)
+
+    def look_elsewhere(self, model: ModelLike, param: str, *, plot: str | None = None, device: str | None = None,
+                       progress: Progress | None = None, **options: Any) -> Any:
+        """Finds the significance of a signal that was searched at many places along the parameter `param`."""
+        return self._analysis("look-elsewhere", model, {"param": param, **options}, plot=plot, device=device, progress=progress)
+
+    def injection(self, model: ModelLike, values: Iterable[float], *, plot: str | None = None, device: str | None = None,
+                  progress: Progress | None = None, **options: Any) -> Any:
+        """Draws toys at values of a parameter, and finds the bias of their fits."""
+        return self._analysis("injection", model, {"values": [float(x) for x in values], **options}, plot=plot, device=device,
+                              progress=progress)
+
+    def compatibility(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
+                      progress: Progress | None = None, **options: Any) -> Any:
+        """Tests whether all channels have the same value of the parameter of interest. Options: `n_toys`, `leave_out`, `seed`."""
+        return self._analysis("compatibility", model, options, plot=plot, device=device, progress=progress)
+
+    def spurious_signal(self, model: ModelLike, backgrounds: Mapping[str, ModelLike], param: str, *, plot: str | None = None,
+                        device: str | None = None, progress: Progress | None = None, **options: Any) -> Any:
+        """Finds the signal that a model finds in backgrounds without signal, which are models by their names."""
+        return self._analysis("spurious-signal", model, {"param": param, **options}, plot=plot, device=device,
+                              progress=progress, backgrounds=backgrounds)
+
+    def unfold(self, model: ModelLike, truth: str | Iterable[str], *, prediction: Any = None, plot: str | None = None,
+               picture: str | None = None, device: str | None = None, progress: Progress | None = None, **options: Any) -> Any:
+        """Unfolds the data: finds the factors of the truth bins. `prediction` is a list of yields or a dictionary. With `plot`,
+        `picture` may be `"strengths"`. Options: `regularisation`, `tau`, `n_toys`, ..."""
+        options = {"truth": [truth] if isinstance(truth, str) else list(truth), **options}
+        if prediction is not None:
+            options["prediction"] = (dict(prediction) if isinstance(prediction, Mapping)
+                                     else {"yields": [float(x) for x in prediction]})
+        return self._analysis("unfold", model, options, plot=plot, device=device, progress=progress, picture=picture)
+
+    def simplify(self, model: ModelLike, *, at: Any = None, validation: bool = False, device: str | None = None,
+                 progress: Progress | None = None, **options: Any) -> Any:
+        """Makes a simplified likelihood. `at` is the result of a fit with its covariance. With `validation=True`, best fits and
+        limits are compared with those of the model. Options: `channels`, `n_draws`, `seed`, `third_moments`."""
+        point = None if at is None else at.to_dict()
+        return self._analysis("simplify", model, options, device=device, progress=progress, at=point, validation=validation)
+
+    def blue(self, results: Mapping[str, Any] | str | os.PathLike[str]) -> Any:
+        """Combines given results to the best linear unbiased estimate. `results` is a dictionary, or the path of a file in TOML
+        or JSON."""
+        return self._send(_requests.blue(results), functools.partial(_results.of_json, "blue", None))
+
     def inspect(self, model: ModelLike) -> Any:
         """Returns the channels, samples, parameters and modifiers of a workspace."""
         return self._send(_requests.analysis("inspect", model, {}))
@@ -171,6 +226,11 @@ class _Functions:
     def rename(self, workspace: Mapping[str, Any] | str | os.PathLike[str], **options: Any) -> Any:
         """Renames parts of a workspace."""
         return self._send(_requests.edit("rename", [workspace], options))
+
+    def decorrelate(self, workspace: Mapping[str, Any] | str | os.PathLike[str], modifier: str, by: Any) -> Any:
+        """Makes a parameter independent parameters, one for each channel (`by="channel"`), sample or region of a dictionary."""
+        by = by if isinstance(by, str) else {"regions": dict(by)}
+        return self._send(_requests.edit("decorrelate", [workspace], {"modifier": modifier, "by": by}))
 
     def combine(self, *workspaces: Mapping[str, Any] | str | os.PathLike[str], **options: Any) -> Any:
         """Combines workspaces into one."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Union
 
-from ._native import DeviceError, NextstatError, WorkspaceError, _text
+from ._native import DeviceError, NextstatError, WorkspaceError, _given_results, _text
 
 #: A workspace (a dictionary, JSON text, or the path of a file), the path of an archive with a model in any format, or a model
 #: that the server has stored.
@@ -110,11 +110,15 @@ def model_text(model: ModelLike, settings: Mapping[str, Any]) -> str:
     return f'{{"workspace": {text_of(model)}{further}}}'
 
 
-def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str | None = None) -> Request:
+def analysis(name: str, model: ModelLike, keys: Mapping[str, Any], *, plot: str | None = None,
+             backgrounds: Mapping[str, ModelLike] | None = None) -> Request:
     """Returns the request for an analysis. `keys` are further keys of the body. Those with the value None are left
-    out."""
+    out. `backgrounds` are further models by their names."""
     given = {key: value for key, value in keys.items() if value is not None}
     further = "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in given.items())
+    if backgrounds is not None:
+        each = (f'{{"name": {json.dumps(key)}, "model": {model_text(other, {})}}}' for key, other in backgrounds.items())
+        further += f', "backgrounds": [{", ".join(each)}]'
     body = f'{{"model": {model_text(model, {})}{further}}}'
     path = f"/v1/{name}" + (f"?plot={plot}" if plot else "")
     return Request("POST", path, body.encode())
@@ -131,6 +135,12 @@ def edit(name: str, workspaces: Iterable[Mapping[str, Any] | str | os.PathLike[s
     texts = [text_of(workspace) for workspace in workspaces]
     key, value = ("workspaces", f"[{', '.join(texts)}]") if name == "combine" else ("workspace", texts[0])
     return Request("POST", f"/v1/{name}", f'{{"{key}": {value}, "options": {json.dumps(dict(options))}}}'.encode())
+
+
+def blue(results: Mapping[str, Any] | str | os.PathLike[str]) -> Request:
+    """Returns the request that combines given results."""
+    given = dict(results) if isinstance(results, Mapping) else results
+    return Request("POST", "/v1/blue", _given_results(given).encode())
 
 
 def merge(files: Iterable[str | os.PathLike[str]], options: Mapping[str, Any]) -> Request:

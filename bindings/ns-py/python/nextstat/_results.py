@@ -32,7 +32,10 @@ def of_json(analysis: str, model: Any, content: bytes) -> Any:
     plain = json.loads(content, object_hook=Part)
     if analysis in ("inspect", "validate") or not isinstance(plain, dict):
         return plain
-    result = _native._remote(content, _local(model) if analysis in _WITH_MODEL else None)
+    if analysis == "blue":
+        result: Any = dict(plain)
+    else:
+        result = _native._remote(content, _local(model) if analysis in _WITH_MODEL else None)
     if result is None:
         # Without the model there are the numbers alone.
         result = Remote(_KINDS.get(analysis, analysis), plain, json.dumps(plain, indent=1), f"<pre>{len(plain)} keys</pre>")

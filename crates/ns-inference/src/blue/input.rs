@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::linear::eigen;
@@ -12,7 +12,7 @@ use crate::present::significant;
 const LEAST_EIGENVALUE: f64 = -1e-9;
 
 /// Results that are combined.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::exhaustive_structs)]
 pub struct BlueInput {
@@ -24,7 +24,7 @@ pub struct BlueInput {
 }
 
 /// A result with its uncertainties.
-#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::exhaustive_structs)]
 pub struct GivenResult {
@@ -41,7 +41,7 @@ pub struct GivenResult {
 }
 
 /// The correlation of a source of uncertainty between results.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
     expecting = "a correlation has another form; give a number from -1 to 1, or a matrix as a list of rows of numbers"
