@@ -91,6 +91,7 @@ CASES = [
     ("validate", None, "patchset.json", []),
     ("inspect", None, "abcd.json", []),
     ("rename", None, "simple_workspace.json", []),
+    ("decorrelate", None, "simple_workspace.json", ["--modifier", "background_norm", "--by", "channel"]),
 ]
 
 
