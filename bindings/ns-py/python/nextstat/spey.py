@@ -25,7 +25,7 @@ __all__ = ["NextStat"]
 Floats = NDArray[np.float64]
 
 
-class NextStat(_spey.BackendBase):
+class NextStat(_spey.BackendBase):  # type: ignore[misc]
     """A HistFactory model as a statistical model of spey.
 
     `background_only_model` is a workspace: a dictionary, a path, JSON, or what else `load_workspace` reads. `signal_patch` is a
@@ -85,7 +85,8 @@ class NextStat(_spey.BackendBase):
 
     def expected_data(self, pars: ArrayLike) -> list[float]:
         """Expected yields of all bins, and expected auxiliary data, at the parameters `pars`."""
-        return self._model.expected_data(pars).tolist()
+        data: list[float] = self._model.expected_data(pars).tolist()
+        return data
 
     def get_logpdf_func(
         self, expected: _spey.ExpectationType = _spey.ExpectationType.observed, data: ArrayLike | None = None

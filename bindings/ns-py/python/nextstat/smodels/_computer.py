@@ -37,21 +37,22 @@ class PyhfUpperLimitComputer:
         self.allowNegativeSignals = False
         self.nsignals = data.nsignals
         self.zeroSignalsFlag = data.zeroSignalsFlag
-        self.patch: list[dict[str, Any]] = data.patch((0.0, self._strongest()))
+        self._bound = self._strongest()
+        self.patch: list[dict[str, Any]] = data.patch((0.0, self._bound))
         self.workspace: dict[str, Any] = _native.patch(data.inputJson, self.patch)
         self._limits: dict[Evaluation, _native.LimitResult] = {}
 
     @cached_property
     def model(self) -> _native.Model:
         """The model, for the functions of this package. The signal strength is not negative."""
-        return self._load((0.0, self._strongest()))
+        return self._load((0.0, self._bound))
 
     def getUpperLimitOnMu(
-        self, evaluationType: Any = "observed", nSigma: int = 0, *, expected: Any = None, **ignored: Any
+        self, evaluationType: Any = "observed", nSigma: int = 0, *, expected: Any = None, pmSigma: float = 0.0
     ) -> float | None:
         """The upper limit on the signal strength. None without a signal, and if CLs does not fall to `1 - cl`.
 
-        `nSigma` (-2 to 2) asks for the edge of the band of an expected limit.
+        `nSigma` (-2 to 2) asks for the edge of the band of an expected limit. `pmSigma` has no meaning here, as in SModelS.
         """
         of = Evaluation.of(evaluationType, expected)
         at = _band(of, nSigma)
@@ -77,9 +78,13 @@ class PyhfUpperLimitComputer:
         nSigma: int = 0,
         *,
         expected: Any = None,
-        **ignored: Any,
+        reset_data: bool = True,
+        pmSigma: float = 0.0,
     ) -> float:
-        """CLs of the strength `mu`, as "CLs", "1-CLs", "CLs-alpha" or "alpha-CLs". NaN where it does not exist."""
+        """CLs of the strength `mu`, as "CLs", "1-CLs", "CLs-alpha" or "alpha-CLs". NaN where it does not exist.
+
+        `reset_data` and `pmSigma` have no effect: a computer does not change.
+        """
         of = Evaluation.of(evaluationType, expected)
         at = _band(of, nSigma)
         confidence(1.0, return_type, self.cl)
@@ -158,8 +163,8 @@ class PyhfUpperLimitComputer:
         background = self.model.expected_data(at, include_auxdata=False)
         at[index] = 1.0
         signal = self.model.expected_data(at, include_auxdata=False) - background
-        least = float(np.min(background[signal > 0] / signal[signal > 0], initial=self._strongest()))
-        return self._load((-max(least, 0.0), self._strongest()))
+        least = float(np.min(background[signal > 0] / signal[signal > 0], initial=self._bound))
+        return self._load((-max(least, 0.0), self._bound))
 
     def _load(self, bounds: tuple[float, float]) -> _native.Model:
         document = _native.patch(self.data.inputJson, self.data.patch(bounds))
@@ -177,17 +182,15 @@ class PyhfUpperLimitComputer:
 
     def _strongest(self) -> float:
         """A strength far above all that a fit or a limit can find: ten times where a single bin's signal alone exceeds all data."""
-        counts = {observed["name"]: observed["data"] for observed in self.data.inputJson["observations"]}
-        # What a priori data can be, is counted too.
+        most = {observed["name"]: np.array(observed["data"], dtype=np.float64) for observed in self.data.inputJson["observations"]}
+        # A priori data are background, so that counts too.
         for channel in self.data.inputJson["channels"]:
             for sample in channel["samples"]:
-                for at, expected in enumerate(sample["data"]):
-                    counts[channel["name"]] = list(counts[channel["name"]])
-                    counts[channel["name"]][at] += max(expected, 0.0)
+                most[channel["name"]] += np.maximum(sample["data"], 0.0)
+        counts = {region.smodels: float(most[region.channel][region.bin]) for region in self.data.signals}
+        # Ten standard deviations above the counts, and 30 for where there are none.
         reached = [
-            (counts[region.channel][region.bin] + 10 * math.sqrt(counts[region.channel][region.bin]) + 30) / signal
-            for region in self.data.signals
-            if (signal := self.nsignals[str(region.smodels)]) > 0
+            (counts[name] + 10 * math.sqrt(counts[name]) + 30) / signal for name, signal in self.nsignals.items() if signal > 0
         ]
         return 10 * min(reached, default=1.0)
 

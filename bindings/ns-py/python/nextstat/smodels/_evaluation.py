@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["Evaluation", "confidence"]
 
 
-class Evaluation(str, Enum):
+class Evaluation(Enum):
     """The data that a number is for. Methods also take the value as text, or an enumeration of SModelS."""
 
     observed = "observed"
