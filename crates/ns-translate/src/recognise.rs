@@ -69,7 +69,7 @@ impl Format {
             Self::Datacard
         } else if keys(&["General:"]) && keys(&["Regions:", "Samples:"]) {
             Self::Cabinetry
-        } else if keys(&["Job:", "MultiFit:"]) && keys(&["Fit:", "Region:", "Sample:"]) {
+        } else if is_trex(text) {
             Self::Trex
         } else {
             Self::Unknown
@@ -135,6 +135,24 @@ impl Format {
         };
         Some(WorkspaceError::OtherFormat { what: self.name(), remedy })
     }
+}
+
+/// Whether a text is a configuration of TRExFitter: a job with blocks of other kinds, or without a job a region or a sample
+/// with a type. Blocks may be indented.
+fn is_trex(text: &str) -> bool {
+    let lines = || text.lines().take(LINES).map(str::trim_start);
+    let keys = |words: &[&str]| lines().any(|line| words.iter().any(|word| line.starts_with(word)));
+    let named = |line: &str| {
+        let rest = ["Region:", "Sample:"].iter().find_map(|word| line.strip_prefix(word));
+        rest.is_some_and(|rest| !rest.trim().is_empty())
+    };
+    let types = ["SIGNAL", "BACKGROUND", "DATA", "GHOST", "CONTROL", "VALIDATION"];
+    let typed = |line: &str| {
+        let word = line.strip_prefix("Type:").map(|rest| rest.trim().trim_matches('"').to_uppercase());
+        word.is_some_and(|word| types.iter().any(|kind| word.starts_with(kind)))
+    };
+    (keys(&["Job:", "MultiFit:"]) && keys(&["Fit:", "Region:", "Sample:"]))
+        || (lines().any(named) && lines().any(typed))
 }
 
 /// A model file as JSON, and what is to be known about how it was read.

@@ -210,6 +210,13 @@ impl Config {
 }
 
 impl Systematic {
+    /// Whether the template upwards is the mirror image of the one downwards.
+    pub(super) fn only_down(&self) -> bool {
+        let [up, down] = &self.samples;
+        let (has_up, has_down) = (self.up.is_some() || up.is_some(), self.down.is_some() || down.is_some());
+        self.symmetrise == Symmetrise::Mirror && !has_up && has_down
+    }
+
     /// Whether the relative change of this sample is subtracted.
     pub(super) fn subtracts(&self, sample: &str) -> bool {
         self.subtracted.as_ref().is_some_and(|subtracted| subtracted.sample == sample)
@@ -218,7 +225,30 @@ impl Systematic {
 
 /// Whether a list of names has this one. An empty list, and `all`, have all names.
 fn includes(names: &[String], name: &str) -> bool {
-    names.is_empty() || names.iter().any(|known| known == name || known.eq_ignore_ascii_case("all"))
+    names.is_empty() || names.iter().any(|known| matches(known, name) || known.eq_ignore_ascii_case("all"))
+}
+
+/// Whether a name is that of a pattern, in which `*` is any text and `?` any letter.
+pub(super) fn matches(pattern: &str, name: &str) -> bool {
+    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
+    let (mut p, mut n) = (0, 0);
+    // Where the last `*` is, and up to where it stands for text.
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        match (pattern.get(p), star) {
+            (Some('*'), _) => {
+                star = Some((p, n));
+                p += 1;
+            }
+            (Some(c), _) if *c == '?' || name.get(n) == Some(c) => (p, n) = (p + 1, n + 1),
+            (_, Some((at, end))) => {
+                star = Some((at, end + 1));
+                (p, n) = (at + 1, end + 1);
+            }
+            (_, None) => return false,
+        }
+    }
+    pattern.iter().skip(p).all(|c| *c == '*')
 }
 
 /// Whether a list that says where something is dropped has a region or a sample.
@@ -229,16 +259,40 @@ pub(super) fn drops(names: &[String], region: &str, sample: &str) -> bool {
 impl Scope {
     /// Whether a region is within the scope.
     pub(super) fn has_region(&self, region: &str) -> bool {
-        includes(&self.regions, region) && !self.exclude.iter().any(|name| name == region)
+        includes(&self.regions, region) && !self.exclude.iter().any(|name| matches(name, region))
     }
 
     /// Whether a sample is within the scope.
     pub(super) fn has_sample(&self, sample: &str) -> bool {
-        includes(&self.samples, sample) && !self.exclude.iter().any(|name| name == sample)
+        includes(&self.samples, sample) && !self.exclude.iter().any(|name| matches(name, sample))
     }
 
     /// Whether a sample in a region is within the scope.
     pub(super) fn has(&self, region: &str, sample: &str) -> bool {
         self.has_region(region) && self.has_sample(sample)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn names_match_patterns() {
+        for (pattern, name) in [
+            ("ttbar", "ttbar"),
+            ("tt*", "ttbar"),
+            ("*b*r", "ttbar"),
+            ("tt?ar", "ttbar"),
+            ("*", ""),
+            ("a*", "a"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("tt", "ttbar"), ("ttbar", "tt"), ("*x", "ttbar"), ("?", ""), ("TT*", "ttbar")]
+        {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
     }
 }

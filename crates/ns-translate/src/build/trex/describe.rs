@@ -297,11 +297,13 @@ fn effect(
         Some(_) if parts == Parts::Shape => return None,
         Some((up, down)) => Effect::Normalisation { up, down },
         None => {
-            let one_sided = systematic.symmetrise == Symmetrise::Mirror;
+            // The template upwards is then made of the one downwards, and there are two.
+            let has_both = systematic.only_down();
+            let one_sided = systematic.symmetrise == Symmetrise::Mirror && !has_both;
             Effect::Templates {
                 up: up?,
                 down: down.filter(|_| !one_sided),
-                symmetrise: systematic.symmetrise,
+                symmetrise: if has_both { Symmetrise::None } else { systematic.symmetrise },
                 smooth: (systematic.smoothing > 0).then_some(Smoothing::Merge(systematic.smoothing)),
                 parts,
             }

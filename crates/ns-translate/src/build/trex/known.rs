@@ -1,6 +1,7 @@
 //! Which settings are read, which have no effect on a workspace, and which are not supported.
 
-use super::blocks::Block;
+use super::blocks::{Block, Setting};
+use super::steps::{STEPS, settings as settings_of};
 use crate::build::fields::Reader;
 use crate::pyhf::names::{nearest, quoted};
 
@@ -35,6 +36,7 @@ const READ: &[(&str, &[&str])] = &[
             "StatOnly",
             "MergeUnderOverFlow",
             "TemplateInterpolationOption",
+            "AllowWrongRegionSample",
         ],
     ),
     ("Fit", &["FitType", "FitRegion", "TemplateInterpolationOption"]),
@@ -87,6 +89,7 @@ const READ: &[(&str, &[&str])] = &[
             "UseSystematics",
             "Morphing",
             "SeparateGammas",
+            "Smooth",
             "HistoPath",
             "HistoPaths",
             "HistoFile",
@@ -108,7 +111,8 @@ const READ: &[(&str, &[&str])] = &[
         ],
     ),
     ("NormFactor", &["Samples", "Regions", "Exclude", "Nominal", "Min", "Max", "Constant", "Expression"]),
-    ("ShapeFactor", &["Samples", "Regions", "Exclude"]),
+    // The bins of a shape factor start at 1, whatever its numbers are.
+    ("ShapeFactor", &["Samples", "Regions", "Exclude", "Nominal", "Min", "Max"]),
     (
         "Systematic",
         &[
@@ -243,9 +247,6 @@ const PICTURES: &[&str] = &[
     "Ymin",
 ];
 
-/// Blocks of what is done with a workspace.
-const STEPS: &[&str] = &["Fit", "Limit", "Significance", "Options"];
-
 /// Returns the setting of templates that a setting for a reference sample resembles (`HistoNameUpRefSample`); other settings stay
 /// as they are.
 fn of_reference(key: &str) -> &str {
@@ -271,10 +272,12 @@ pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
         let read = read.unwrap_or_default();
         for setting in &block.settings {
             let key = setting.key.as_str();
+            ambiguous(block, setting, reader);
             if read.contains(&of_reference(key)) || PICTURES.contains(&key) {
                 continue;
             }
-            if is_step {
+            let steps = settings_of(&block.kind);
+            if is_step && steps.is_none_or(|steps| steps.contains(&key)) {
                 first = first.or(Some(setting.line));
                 of_fit.push(key);
                 continue;
@@ -282,7 +285,8 @@ pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
             let name = block.names.first().map(String::as_str).unwrap_or_default();
             let message =
                 format!("The setting {} of {} {} is not supported.", quoted(key), block.kind, quoted(name));
-            let remedy = match nearest(key, read.iter().chain(PICTURES).copied()) {
+            let all = read.iter().chain(steps.unwrap_or_default()).chain(PICTURES).copied();
+            let remedy = match nearest(key, all) {
                 Some(near) => format!("Did you mean {}?", quoted(near)),
                 None => "Remove it, or read the XML that TRExFitter writes.".to_owned(),
             };
@@ -292,5 +296,20 @@ pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
     if let Some(line) = first {
         let message = format!("A workspace does not contain settings of the fit: {}.", of_fit.join(", "));
         reader.warn(line, message, "Give them to the command that fits; see docs/coming-from.md.");
+    }
+}
+
+/// Warns of a setting that is given twice, and of values for blocks that do not exist.
+fn ambiguous(block: &Block, setting: &Setting, reader: &mut Reader) {
+    let name = block.names.first().map(String::as_str).unwrap_or_default();
+    let what = format!("{} {}: '{}'", block.kind, quoted(name), setting.key);
+    if let Some(earlier) = setting.replaces {
+        let message = format!("{what} is also in line {earlier}, which has no effect.");
+        reader.warn(setting.line, message, "Remove one of them; the last one counts, as in TRExFitter.");
+    }
+    if setting.is_cut {
+        let message =
+            format!("{what} has more parts between ';' than the block has names; the rest has no effect.");
+        reader.warn(setting.line, message, "Put a ';' that belongs to a text in quotes.");
     }
 }

@@ -5,6 +5,7 @@
 
 mod auto_bins;
 mod blocks;
+mod check;
 mod config;
 mod decorrelate;
 mod describe;
@@ -16,6 +17,7 @@ mod read_region;
 mod read_systematic;
 mod rebin;
 mod settings;
+mod steps;
 mod variation;
 
 use super::describe::Description;
@@ -43,6 +45,7 @@ pub(super) fn read(text: &str, folder: Folder<'_>, reader: &mut Reader) -> Optio
         }
     };
     known::check(&blocks, reader);
+    check::names(&blocks, reader);
     let config = read::config(&blocks, reader);
     if reader.report.has_errors() {
         return None;

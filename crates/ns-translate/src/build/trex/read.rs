@@ -1,9 +1,10 @@
 //! Reads the blocks of a file as a configuration.
 
 use super::blocks::Block;
-use super::config::{Config, Factor, Formula, Interpolation, Job, Sample, Scope};
+use super::config::{Config, Factor, Formula, Interpolation, Job, Sample, Scope, matches};
 use super::settings::Settings;
 use crate::build::fields::Reader;
+use crate::pyhf::names::quoted;
 
 /// Reads the configuration. Problems go to the report.
 pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
@@ -12,7 +13,7 @@ pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
     for block in blocks {
         let [_] = block.names.as_slice() else {
             let message = format!("The block '{}' has several names.", block.kind);
-            reader.error(block.line, message, "Write one block for each of them.");
+            reader.error(block.line, message, "Write one block for each of them, or ';' between the names.");
             continue;
         };
         let mut settings = Settings { block, reader };
@@ -52,21 +53,10 @@ pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
         }
     }
     if config.job.line == 0 {
-        reader.error(1, "The file has no 'Job'.", "Begin it with 'Job: NAME'.");
+        let message = "The file looks like a configuration of TRExFitter, but has no block 'Job'.";
+        reader.error(1, message, "Begin it with 'Job: NAME'.");
     }
-    let only_control = blocks
-        .iter()
-        .find(|block| block.kind == "Fit")
-        .is_some_and(|block| Settings { block, reader }.word("FitRegion").as_deref() == Some("CRONLY"));
-    if only_control {
-        let control: Vec<&str> = blocks
-            .iter()
-            .filter(|block| block.kind == "Region")
-            .filter(|block| Settings { block, reader }.word("Type").as_deref() == Some("CONTROL"))
-            .filter_map(|block| block.names.first().map(String::as_str))
-            .collect();
-        config.regions.retain(|region| control.contains(&region.name.as_str()));
-    }
+    fitted(blocks, &mut config, reader);
     // The regions and samples may come after the systematics.
     for (systematic, decorrelate) in systematics {
         let parts = match decorrelate {
@@ -76,6 +66,34 @@ pub(super) fn config(blocks: &[Block], reader: &mut Reader) -> Config {
         config.systematics.extend(parts);
     }
     config
+}
+
+/// Leaves out the regions that are not fitted (`FitRegion`).
+fn fitted(blocks: &[Block], config: &mut Config, reader: &mut Reader) {
+    let block = blocks.iter().filter(|block| block.kind == "Fit");
+    let Some(setting) = block.filter_map(|block| Settings { block, reader }.get("FitRegion")).next_back()
+    else {
+        return;
+    };
+    let of_type = |kind: &str, reader: &mut Reader| -> Vec<String> {
+        blocks
+            .iter()
+            .filter(|block| block.kind == "Region")
+            .filter(|block| Settings { block, reader }.word("Type").as_deref() == Some(kind))
+            .filter_map(|block| block.names.first().cloned())
+            .collect()
+    };
+    let wanted = match setting.values.as_slice() {
+        [word] if word.eq_ignore_ascii_case("CRSR") => return,
+        [word] if word.eq_ignore_ascii_case("CRONLY") => of_type("CONTROL", reader),
+        names => names.to_vec(),
+    };
+    let is_wanted = |region: &str| wanted.iter().any(|name| matches(name, region));
+    for region in of_type("VALIDATION", reader).iter().filter(|region| is_wanted(region)) {
+        let message = format!("'FitRegion' names {}, which is a region for validation.", quoted(region));
+        reader.error(setting.line, message, "Make it a region of type CONTROL or SIGNAL.");
+    }
+    config.regions.retain(|region| is_wanted(&region.name));
 }
 
 impl Settings<'_, '_> {
@@ -121,6 +139,15 @@ impl Settings<'_, '_> {
         let kind = self.one_of("Type", &["SIGNAL", "BACKGROUND", "DATA", "GHOST"]);
         let ghost = kind.as_deref() == Some("GHOST");
         let name = self.name();
+        if self.flag("Smooth", false) {
+            let line = self.get("Smooth").map_or(self.block.line, |setting| setting.line);
+            let message = "'Smooth: TRUE' smooths the nominal templates, which is not supported.".to_owned();
+            self.error(
+                line,
+                message,
+                "Give histograms that are smooth, or read the XML that TRExFitter writes.",
+            );
+        }
         let mut factors = Vec::new();
         for setting in &self.block.settings {
             let per_bin = setting.key == "ShapeFactor";
@@ -161,30 +188,23 @@ impl Settings<'_, '_> {
         Some((sample, factors))
     }
 
-    /// The values of parameters that a sample stands for: `"name",value`, one setting for each parameter.
+    /// The parameter that a sample stands for a value of: `"name",value`.
     fn morphing(&mut self) -> Vec<(String, f64)> {
-        let mut found: Vec<(String, f64)> = Vec::new();
-        for setting in self.block.settings.iter().filter(|setting| setting.key == "Morphing") {
-            let value = match setting.values.as_slice() {
-                [name, value] if !name.is_empty() => {
-                    value.parse().ok().filter(|x: &f64| x.is_finite()).map(|value| (name.clone(), value))
-                }
-                _ => None,
-            };
-            match value {
-                Some((name, _)) if found.iter().any(|(known, _)| *known == name) => {
-                    let message = format!("'Morphing' names the parameter '{name}' twice.");
-                    self.error(setting.line, message, "Write it once.");
-                }
-                Some(value) => found.push(value),
-                None => self.error(
-                    setting.line,
-                    "'Morphing' cannot be read.".to_owned(),
-                    "Write 'Morphing: \"parameter\",value'.",
-                ),
+        let Some(setting) = self.get("Morphing") else { return Vec::new() };
+        let value = match setting.values.as_slice() {
+            [name, value] if !name.is_empty() => {
+                value.parse().ok().filter(|x: &f64| x.is_finite()).map(|value| (name.clone(), value))
             }
+            _ => None,
+        };
+        if value.is_none() {
+            self.error(
+                setting.line,
+                "'Morphing' cannot be read.".to_owned(),
+                "Write 'Morphing: \"parameter\",value'.",
+            );
         }
-        found
+        value.into_iter().collect()
     }
 
     fn factor(&mut self) -> Factor {

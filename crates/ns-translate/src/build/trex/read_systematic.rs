@@ -43,12 +43,16 @@ impl Settings<'_, '_> {
         let samples = [self.text("SampleUp"), self.text("SampleDown")];
         let (has_up, has_down) =
             (up.is_some() || samples[0].is_some(), down.is_some() || samples[1].is_some());
-        let one_sided = uncorrelated || symmetrise == Symmetrise::Mirror;
-        if overall.is_none() && !statistics && (!has_up || (!has_down && !one_sided)) {
+        let suffices = match symmetrise {
+            _ if uncorrelated => has_up,
+            Symmetrise::Mirror => has_up || has_down,
+            _ => has_up && has_down,
+        };
+        if overall.is_none() && !statistics && !suffices {
             self.error(
                 self.block.line,
                 "It does not say how both templates differ from the nominal one.".to_owned(),
-                "Add settings that end in Up and Down, or 'Symmetrisation: ONESIDED' with those of Up.",
+                "Add settings that end in Up and Down, or 'Symmetrisation: ONESIDED' with those of one direction.",
             );
         }
         let scale = [self.scale("ScaleUp"), self.scale("ScaleDown")];

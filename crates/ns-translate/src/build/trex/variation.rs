@@ -32,8 +32,14 @@ pub(super) struct For {
 impl Variations<'_> {
     /// Returns the template of one direction, in events; `None` if the systematic has none. Problems go to the report.
     pub(super) fn template(&self, of: For, side: Side, reader: &mut Reader) -> Option<Vec<f64>> {
-        let varied = self.unscaled(of, side, reader)?;
         let systematic = self.config.systematics.get(of.systematic)?;
+        if side == Side::Up && systematic.only_down() {
+            let down = self.template(of, Side::Down, reader)?;
+            let nominal = self.templates.get(&(of.region, of.sample, None))?;
+            let nominal = scaled(&nominal.template.values, self.scale(self.config.samples.get(of.sample)?));
+            return Some(mirrored(&down, &nominal));
+        }
+        let varied = self.unscaled(of, side, reader)?;
         let [up, down] = systematic.scale;
         let by = if side == Side::Up { up } else { down };
         if by == 1.0 {
@@ -134,13 +140,14 @@ impl Variations<'_> {
         let sample = self.config.samples.iter().position(|sample| sample.name == name)?;
         let at = For { sample, ..of };
         let (up, down) = (self.template(at, Side::Up, reader), self.template(at, Side::Down, reader));
-        let down = down.filter(|_| systematic.symmetrise != Symmetrise::Mirror);
+        let down = down.filter(|_| systematic.symmetrise != Symmetrise::Mirror || systematic.only_down());
+        let symmetrise = if systematic.only_down() { Symmetrise::None } else { systematic.symmetrise };
         // Bins that are independent have no shape.
         let smoothed = systematic.smoothing > 0 && !systematic.uncorrelated;
         let smooth = smoothed.then_some(Smoothing::Merge(systematic.smoothing));
-        let finished = up.as_deref().and_then(|up| {
-            finished((&nominal, &sigmas), (up, down.as_deref()), systematic.symmetrise, smooth)
-        });
+        let finished = up
+            .as_deref()
+            .and_then(|up| finished((&nominal, &sigmas), (up, down.as_deref()), symmetrise, smooth));
         let Some(finished) = finished else {
             let message = format!(
                 "Systematic {}: the sample {} of 'ReferenceSmoothing' has no templates of it.",
@@ -217,6 +224,11 @@ impl Change {
 fn subtracted(varied: &[f64], nominal: &[f64], reference: &[f64], changed: &[f64]) -> Vec<f64> {
     let bins = varied.iter().zip(nominal).zip(reference.iter().zip(changed));
     bins.map(|((v, n), (r, c))| if *r > EMPTY { v + n - n * c / r } else { *n }).collect()
+}
+
+/// Reflects a template at the nominal one. No bin becomes negative.
+fn mirrored(varied: &[f64], nominal: &[f64]) -> Vec<f64> {
+    varied.iter().zip(nominal).map(|(v, n)| (2.0 * n - v).max(0.0)).collect()
 }
 
 fn scaled(values: &[f64], scale: f64) -> Vec<f64> {
