@@ -234,6 +234,9 @@ fn formats_are_recognised_by_their_contents() {
     assert_eq!(of("# card\nimax 1\njmax *\nbin a\n"), Format::Datacard);
     assert_eq!(of("General:\n  Measurement: m\nRegions:\n"), Format::Cabinetry);
     assert_eq!(of("% c\nJob: \"fit\"\n  POI: \"mu\"\nFit: \"f\"\n"), Format::Trex);
+    assert_eq!(of("  Job: \"fit\"\n\n  Region: SR\n    Type: SIGNAL\n"), Format::Trex);
+    assert_eq!(of("Sample: \"a\"\n  Type: DATA\n"), Format::Trex);
+    assert_eq!(of("Sample: a\nType: tube\n"), Format::Unknown);
     assert_eq!(of("hello"), Format::Unknown);
     assert_eq!(Format::of(b"\xff\xfe\x00"), Format::Unknown);
     for text in ["root\0", "imax 1\n", "hello", "<a/>"] {

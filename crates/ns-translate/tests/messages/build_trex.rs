@@ -211,6 +211,91 @@ fn axes_are_those_of_the_configuration() {
     assert!(axis.edges.as_ref().is_some_and(|edges| edges.len() > 1), "{axis:?}");
 }
 
+#[test]
+fn a_heading_with_several_names_makes_several_systematics() {
+    let text = config()
+        .replace("Systematic: \"lumi\"", "Systematic: \"lumi\";\"trigger\"")
+        .replace("  OverallUp: 0.02", "  OverallUp: 0.02;0.05");
+    let built = built(&text).unwrap();
+    let list = built.workspace["channels"][0]["samples"][1]["modifiers"].as_array().unwrap().clone();
+    let data = |name: &str| list.iter().find(|modifier| modifier["name"] == name).unwrap()["data"].clone();
+    assert_eq!(data("lumi"), json!({"hi": 1.02, "lo": 0.98}));
+    assert_eq!(data("trigger"), json!({"hi": 1.05, "lo": 0.98}));
+}
+
+#[test]
+fn comments_and_indentation_change_nothing() {
+    let text = config()
+        .replace("Samples: all", "Samples: all   % everywhere")
+        .replace("OverallDown: -0.02", "OverallDown: -0.02 # x")
+        .replace("\n\nRegion: \"CR\"", "\n  \n   Region: \"CR\" % \"second\"")
+        .replace("Samples: Background", "Samples: Back*");
+    assert_ne!(text, config());
+    assert_eq!(built(&text).unwrap().workspace, built(&config()).unwrap().workspace);
+}
+
+#[test]
+fn the_last_of_two_settings_counts() {
+    let text = config().replace("  OverallUp: 0.02\n", "  OverallUp: 0.5\n  OverallUp: 0.02\n");
+    let built = built(&text).unwrap();
+    assert_eq!(built.workspace, self::built(&config()).unwrap().workspace);
+    assert!(
+        built.warnings.iter().any(|w| w.to_string().contains("is also in line 37")),
+        "{:?}",
+        built.warnings
+    );
+}
+
+#[test]
+fn one_direction_is_mirrored() {
+    let text = config().replace("  Smoothing: 40\n", "");
+    let effect = |text: &str| {
+        let workspace = built(text).unwrap().workspace;
+        let list = workspace["channels"][0]["samples"][1]["modifiers"].as_array().unwrap().clone();
+        let of = |kind: &str, key: &str| {
+            let all = list.iter().find(|m| m["name"] == "Modelling" && m["type"] == kind).unwrap();
+            all["data"][key].clone()
+        };
+        let shape = |key: &str| serde_json::from_value::<Vec<f64>>(of("histosys", key)).unwrap();
+        let mut numbers =
+            [of("normsys", "hi").as_f64().unwrap(), of("normsys", "lo").as_f64().unwrap()].to_vec();
+        numbers.extend(shape("hi_data"));
+        numbers.extend(shape("lo_data"));
+        numbers
+    };
+    let up = effect(&text);
+    let down = effect(&text.replace("HistoNameUp", "HistoNameDown"));
+    let bins = (up.len() - 2) / 2;
+    let swapped = [&[up[1], up[0]], &up[2 + bins..], &up[2..2 + bins]].concat();
+    assert!(down.iter().zip(&swapped).all(|(a, b)| (a - b).abs() < 1e-9), "{down:?} {swapped:?}");
+}
+
+#[test]
+fn a_fit_takes_the_regions_that_it_names() {
+    let text = config()
+        .replace("Type: VALIDATION", "Type: CONTROL")
+        .replace("  FitType: SPLUSB\n", "  FitType: SPLUSB\n  FitRegion: SR\n");
+    let names = |text: &str| {
+        let workspace = built(text).unwrap().workspace;
+        let channels = workspace["channels"].as_array().unwrap().clone();
+        channels.iter().map(|channel| channel["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&text), ["SR"]);
+    assert_eq!(names(&text.replace("FitRegion: SR", "FitRegion: C*")), ["CR"]);
+    assert_eq!(names(&text.replace("FitRegion: SR", "FitRegion: SR,CR")), ["SR", "CR"]);
+}
+
+#[test]
+fn numbers_of_shape_factors_have_no_effect() {
+    let factor = |further: &str| {
+        format!("{}\nShapeFactor: \"f\"\n{further}  Samples: Background\n  Regions: SR\n", config())
+    };
+    let plain = built(&factor("")).unwrap().workspace;
+    assert_eq!(built(&factor("  Nominal: -1 # not used\n  Min: -1\n  Max: -1\n")).unwrap().workspace, plain);
+    let smooth = config().replace("  Title: \"Background\"\n", "  Smooth: FALSE\n");
+    assert_eq!(built(&smooth).unwrap().workspace, built(&config()).unwrap().workspace);
+}
+
 /// Name of a case, what is replaced in the configuration above, and by what.
 const CASES: &[(&str, &str, &str)] = &[
     ("no_colon", "  ReadFrom: HIST", "  ReadFrom HIST"),
@@ -258,6 +343,14 @@ const CASES: &[(&str, &str, &str)] = &[
     ("no_reference", "  Smoothing: 40\n", "  ReferenceSample: \"Nothing\"\n"),
     ("reference_of_smoothing", "  Smoothing: 40\n", "  ReferenceSmoothing: \"Signal\"\n"),
     ("automatic_bins", "ReadFrom: HIST", "ReadFrom: NTUP"),
+    ("unknown_sample", "Samples: Background", "Samples: background"),
+    ("unknown_region", "  OverallUp: 0.02\n", "  OverallUp: 0.02\n  Regions: SRR\n"),
+    ("unknown_setting_of_the_fit", "UseMinos:", "FitRegionX:"),
+    ("region_for_validation", "UseMinos: \"mu\"", "FitRegion: SR,CR"),
+    ("smooth_sample", "  Title: \"Background\"\n", "  Smooth: TRUE\n"),
+    ("no_value", "Samples: all", "Samples: % all"),
+    ("unknown_block", "Region: \"CR\"", "Regon: \"CR\""),
+    ("no_job", "Job: \"search\"\n", "Options: \"search\"\n"),
     ("unknown_poi", "POI: \"mu\"", "POI: \"mue\""),
 ];
 

@@ -21,6 +21,9 @@ const BLOCKS: &[&str] = &[
     "MultiFit",
 ];
 
+/// Most settings of a block, and of a file. Blocks that begin together have those of each other.
+const MOST: (usize, usize) = (1000, 1_000_000);
+
 /// A block: its word, its name, and its settings. Lines are counted from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Block {
@@ -54,7 +57,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Block>, Wrong> {
     let mut blocks: Vec<Block> = Vec::new();
     // How many blocks the last heading began, and whether their settings are indented.
     let (mut together, mut has_indented) = (0, false);
-    let mut after_blank = true;
+    let (mut after_blank, mut settings) = (true, 0);
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (i, full) in text.lines().enumerate() {
         let line = i + 1;
@@ -111,6 +114,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Block>, Wrong> {
             return Err((line, message, remedy));
         }
         has_indented |= is_indented;
+        settings += together;
+        if settings > MOST.1 || blocks.last().is_some_and(|block| block.settings.len() >= MOST.0) {
+            let message =
+                format!("A block has more than {} settings, or all blocks more than {}.", MOST.0, MOST.1);
+            return Err((line, message, "Correct the file.".to_owned()));
+        }
         let first = blocks.len().saturating_sub(together);
         for (k, block) in blocks.iter_mut().skip(first).enumerate() {
             let values = parts.get(k).unwrap_or(last).clone();

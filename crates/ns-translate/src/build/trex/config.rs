@@ -1,5 +1,7 @@
 //! A configuration of TRExFitter as data. Lines are those of the file, counted from 1.
 
+use wildmatch::WildMatch;
+
 use crate::build::describe::Symmetrise;
 
 #[derive(Debug, Clone, Default)]
@@ -230,25 +232,7 @@ fn includes(names: &[String], name: &str) -> bool {
 
 /// Whether a name is that of a pattern, in which `*` is any text and `?` any letter.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // Where the last `*` is, and up to where it stands for text.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match (pattern.get(p), star) {
-            (Some('*'), _) => {
-                star = Some((p, n));
-                p += 1;
-            }
-            (Some(c), _) if *c == '?' || name.get(n) == Some(c) => (p, n) = (p + 1, n + 1),
-            (_, Some((at, end))) => {
-                star = Some((at, end + 1));
-                (p, n) = (at + 1, end + 1);
-            }
-            (_, None) => return false,
-        }
-    }
-    pattern.iter().skip(p).all(|c| *c == '*')
+    pattern == name || (pattern.contains(['*', '?']) && WildMatch::new(pattern).matches(name))
 }
 
 /// Whether a list that says where something is dropped has a region or a sample.

@@ -1,6 +1,7 @@
 //! Which settings are read, which have no effect on a workspace, and which are not supported.
 
-use super::blocks::{Block, Setting};
+use super::blocks::Block;
+use super::check::ambiguous;
 use super::steps::{STEPS, settings as settings_of};
 use crate::build::fields::Reader;
 use crate::pyhf::names::{nearest, quoted};
@@ -296,20 +297,5 @@ pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
     if let Some(line) = first {
         let message = format!("A workspace does not contain settings of the fit: {}.", of_fit.join(", "));
         reader.warn(line, message, "Give them to the command that fits; see docs/coming-from.md.");
-    }
-}
-
-/// Warns of a setting that is given twice, and of values for blocks that do not exist.
-fn ambiguous(block: &Block, setting: &Setting, reader: &mut Reader) {
-    let name = block.names.first().map(String::as_str).unwrap_or_default();
-    let what = format!("{} {}: '{}'", block.kind, quoted(name), setting.key);
-    if let Some(earlier) = setting.replaces {
-        let message = format!("{what} is also in line {earlier}, which has no effect.");
-        reader.warn(setting.line, message, "Remove one of them; the last one counts, as in TRExFitter.");
-    }
-    if setting.is_cut {
-        let message =
-            format!("{what} has more parts between ';' than the block has names; the rest has no effect.");
-        reader.warn(setting.line, message, "Put a ';' that belongs to a text in quotes.");
     }
 }
