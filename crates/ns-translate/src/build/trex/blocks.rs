@@ -3,7 +3,7 @@
 use crate::pyhf::names::{nearest, quoted};
 
 /// Words that begin a block.
-const BLOCKS: &[&str] = &[
+pub(super) const BLOCKS: &[&str] = &[
     "Job",
     "Fit",
     "Limit",

@@ -1,6 +1,6 @@
 //! Which settings are read, which have no effect on a workspace, and which are not supported.
 
-use super::blocks::Block;
+use super::blocks::{BLOCKS, Block};
 use super::check::ambiguous;
 use super::steps::{STEPS, settings as settings_of};
 use crate::build::fields::Reader;
@@ -286,7 +286,7 @@ pub(super) fn check(blocks: &[Block], reader: &mut Reader) {
             let name = block.names.first().map(String::as_str).unwrap_or_default();
             let message =
                 format!("The setting {} of {} {} is not supported.", quoted(key), block.kind, quoted(name));
-            let all = read.iter().chain(steps.unwrap_or_default()).chain(PICTURES).copied();
+            let all = read.iter().chain(steps.unwrap_or_default()).chain(PICTURES).chain(BLOCKS).copied();
             let remedy = match nearest(key, all) {
                 Some(near) => format!("Did you mean {}?", quoted(near)),
                 None => "Remove it, or read the XML that TRExFitter writes.".to_owned(),
