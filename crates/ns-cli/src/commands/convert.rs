@@ -2,8 +2,8 @@
 //! words of the standard.
 
 use clap::{Args, ValueEnum};
-use ns_core::Interpolation;
-use ns_translate::pyhf::{ModelOptions, Problem, Workspace, workspace_of};
+use ns_core::{Interpolation, Model};
+use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError, workspace_of};
 use ns_translate::{Axes, ModelSource, histfactory, hs3};
 use serde_json::Value;
 
@@ -77,6 +77,10 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
             for warning in source.reading_warnings().iter().map(Problem::paragraph) {
                 args.output.say("warning", warning.trim_end());
             }
+            let workspace = match &source {
+                ModelSource::Pyhf(workspace) if args.model.correlations.is_empty() => Some(workspace),
+                _ => None,
+            };
             if model.interpolation != Interpolation::default() {
                 let codes = model.interpolation;
                 let text = format!(
@@ -87,11 +91,30 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
                 );
                 args.output.say("warning", &text);
             }
-            workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?
+            match workspace {
+                Some(workspace) => as_read(workspace, &args.model, &model).map_err(failed)?,
+                None => workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?,
+            }
         }
     };
     document::write(&args.output, output, &document, (&axes, args.model.input.as_path()))?;
     Ok(Exit::Done)
+}
+
+/// Returns a workspace as it was read, with patches and without channels that were left out. All its measurements are kept and must be
+/// valid, unless the flags choose one or other parameters of interest; then it is that of `model`.
+fn as_read(workspace: &Workspace, args: &ModelArgs, model: &Model) -> Result<Value, WorkspaceError> {
+    if args.measurement.is_none() && args.poi.is_empty() {
+        for name in workspace.measurement_names() {
+            workspace
+                .model(&ModelOptions { measurement: Some(name.to_owned()), ..ModelOptions::default() })?;
+        }
+        return Ok(workspace.to_value());
+    }
+    let pois = (!args.poi.is_empty()).then(|| model.pois.iter().filter_map(|i| model.parameters.get(*i)));
+    Ok(workspace
+        .of_measurement(&model.measurement, pois.map(|pois| pois.map(|p| p.name.clone()).collect()))
+        .to_value())
 }
 
 /// Writes XML and a ROOT file into a folder. A workspace keeps all its measurements.

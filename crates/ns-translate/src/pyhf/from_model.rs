@@ -92,7 +92,8 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
         entries.iter().filter_map(|(first, entry)| setting(model, *first, entry, &mut reasons)).collect();
     settings.extend(functions.settings.iter().cloned());
     if !reasons.is_empty() {
-        reasons.dedup();
+        let mut told = BTreeSet::new();
+        reasons.retain(|reason| told.insert(reason.clone()));
         return Err(NotPyhf { reasons });
     }
     let counts = |channel: &Channel| {
@@ -247,13 +248,9 @@ fn written_channel(
                             ("shapesys", json!(absolute(model, modifier, &sample.nominal, reasons)))
                         }
                         (_, Declared::Gaussian) => {
-                            // The uncertainties of all samples that share the factors add up in quadrature.
-                            let sums = shared_sums(channel, modifier.first);
-                            let values = match first_use {
-                                true => absolute(model, modifier, &sums, reasons),
-                                false => vec![0.0; channel.n_bins],
-                            };
-                            ("staterror", json!(values))
+                            let shared = Shared::of(channel, modifier.first);
+                            let values = absolute(model, modifier, &shared.sums, reasons);
+                            ("staterror", json!(shared.part(&values, &sample.nominal, first_use)))
                         }
                         _ => ("normfactor", Value::Null),
                     };
@@ -266,18 +263,39 @@ fn written_channel(
     json!({"name": channel.name, "samples": samples})
 }
 
-/// Returns, for each bin of a channel, the nominal yield summed over the samples that share a modifier with per-bin
-/// factors. `first` is the index of the parameter that is the first of these factors.
-fn shared_sums(channel: &Channel, first: usize) -> Vec<f64> {
-    let mut sums = vec![0.0; channel.n_bins];
-    for sample in &channel.samples {
-        if sample.modifiers.iter().any(|modifier| modifier.first == first && modifier.effect.per_bin()) {
-            for (sum, x) in sums.iter_mut().zip(&sample.nominal) {
+/// The yields of the samples of a channel that share a modifier with per-bin factors, for each bin.
+struct Shared {
+    /// Nominal yield summed over these samples.
+    sums: Vec<f64>,
+    /// The same sum over the samples whose yield in the bin is positive.
+    positive: Vec<f64>,
+}
+
+impl Shared {
+    /// `first` is the index of the parameter that is the first of the factors.
+    fn of(channel: &Channel, first: usize) -> Self {
+        let mut out = Self { sums: vec![0.0; channel.n_bins], positive: vec![0.0; channel.n_bins] };
+        let acts = |modifier: &Modifier| modifier.first == first && modifier.effect.per_bin();
+        for sample in channel.samples.iter().filter(|sample| sample.modifiers.iter().any(acts)) {
+            for ((sum, positive), x) in out.sums.iter_mut().zip(&mut out.positive).zip(&sample.nominal) {
                 *sum += x;
+                *positive += x.max(0.0);
             }
         }
+        out
     }
-    sums
+
+    /// Shares the uncertainties of the sums among the samples: pyhf adds those of the samples up in quadrature. A sample has the
+    /// part of the variance that it has of the positive yields, as if all its events had the same weight, so that a sample that is
+    /// removed later takes only its part along. Without positive yields the first sample has all.
+    fn part(&self, uncertainties: &[f64], nominal: &[f64], first: bool) -> Vec<f64> {
+        let of = |((uncertainty, n), positive): ((&f64, &f64), &f64)| match *positive > 0.0 {
+            true => uncertainty * (n.max(0.0) / positive).sqrt(),
+            false if first => *uncertainty,
+            false => 0.0,
+        };
+        uncertainties.iter().zip(nominal).zip(&self.positive).map(of).collect()
+    }
 }
 
 /// Returns, for each per-bin factor of a modifier, the absolute uncertainty of the yield that it multiplies.

@@ -218,6 +218,19 @@ impl Workspace {
         self.document.measurements.iter().map(|m| m.name.as_str()).collect()
     }
 
+    /// Returns the workspace with only the measurement of this name, and with these parameters of interest, if any are given.
+    #[must_use]
+    pub fn of_measurement(&self, name: &str, pois: Option<Vec<String>>) -> Self {
+        let mut out = self.clone();
+        out.document.measurements.retain(|measurement| measurement.name == name);
+        if let Some(pois) = pois {
+            for measurement in &mut out.document.measurements {
+                measurement.config.poi = Interest::new(pois.clone());
+            }
+        }
+        out
+    }
+
     /// Returns all errors and warnings of the workspace, for every measurement, with the default interpolation codes.
     #[must_use]
     pub fn validate(&self) -> Vec<Problem> {
