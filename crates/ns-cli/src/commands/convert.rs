@@ -3,7 +3,7 @@
 
 use clap::{Args, ValueEnum};
 use ns_core::{Interpolation, Model};
-use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError, workspace_of};
+use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError, renamed, workspace_of};
 use ns_translate::{Axes, ModelSource, histfactory, hs3};
 use serde_json::Value;
 
@@ -93,12 +93,24 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, CliError> {
             }
             match workspace {
                 Some(workspace) => as_read(workspace, &args.model, &model).map_err(failed)?,
-                None => workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?,
+                None => {
+                    let document =
+                        workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?;
+                    tell_renamed(args, &model);
+                    document
+                }
             }
         }
     };
     document::write(&args.output, output, &document, (&axes, args.model.input.as_path()))?;
     Ok(Exit::Done)
+}
+
+/// Warns of parameters that have other names in a workspace.
+fn tell_renamed(args: &ConvertArgs, model: &Model) {
+    for (own, name) in renamed(model) {
+        args.output.say("warning", &format!("the parameter '{own}' is called '{name}' in the workspace"));
+    }
 }
 
 /// Returns a workspace as it was read, with patches and without channels that were left out. All its measurements are kept and must be

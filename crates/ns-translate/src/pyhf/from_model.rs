@@ -21,6 +21,9 @@ pub struct NotPyhf {
 /// Absolute value of the bound that replaces an infinite bound, because bounds in workspaces are finite.
 const FAR: f64 = 1e10;
 
+/// Name of the factor with a Gaussian constraint.
+const LUMI: &str = "lumi";
+
 /// The kind of parameters that a modifier has, and the modifier type that declares them in a workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Declared {
@@ -114,6 +117,15 @@ pub fn workspace_of(model: &Model) -> Result<Value, NotPyhf> {
     }))
 }
 
+/// Returns the parameters with a single value that [`workspace_of`] renames: the name in the model, and that in the workspace.
+#[must_use]
+pub fn renamed(model: &Model) -> Vec<(String, String)> {
+    let entries = entries(model, &mut Vec::new());
+    let names = names_of(model, &entries);
+    let pairs = model.parameters.iter().zip(names).filter_map(|(p, name)| Some((p.name.clone(), name?)));
+    pairs.filter(|(own, name)| own != name).collect()
+}
+
 /// Returns the name that each parameter with a single value has in the workspace; `None` for the others.
 fn names_of(model: &Model, entries: &BTreeMap<usize, Entry>) -> Vec<Option<String>> {
     let of = |(i, parameter): (usize, &Parameter)| match entries.get(&i) {
@@ -143,12 +155,13 @@ fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
                     continue;
                 }
                 let wish = match declared {
-                    Declared::Lumi => "lumi",
+                    Declared::Lumi => LUMI,
                     declared if declared.per_bin() => &modifier.name,
                     _ => &parameter.name,
                 };
                 let mut name = wish.to_owned();
-                while !names.insert(name.clone()) {
+                // pyhf knows the luminosity by its name, so it cannot have another one.
+                while declared != Declared::Lumi && !names.insert(name.clone()) {
                     name = format!("{name}_{}", channel.name);
                 }
                 entries.insert(modifier.first, Entry { declared, name, n, users: vec![user] });
@@ -160,6 +173,18 @@ fn entries(model: &Model, reasons: &mut Vec<String>) -> BTreeMap<usize, Entry> {
             "several factors of samples have Gaussian constraints, and a workspace has one, 'lumi'"
                 .to_owned(),
         );
+    }
+    let name_of = |first: &usize| quoted(model.parameters.get(*first).map_or("", |p| p.name.as_str()));
+    if let Some((lumi, _)) = entries.iter().find(|(_, entry)| entry.declared == Declared::Lumi)
+        && let Some((other, _)) =
+            entries.iter().find(|(_, entry)| entry.declared != Declared::Lumi && entry.name == LUMI)
+    {
+        reasons.push(format!(
+            "the factor {} has a Gaussian constraint, which a workspace gives to 'lumi' alone, and the parameter {} has this name; \
+             rename the latter",
+            name_of(lumi),
+            name_of(other)
+        ));
     }
     for entry in entries.values() {
         let channels: BTreeSet<&String> = entry.users.iter().map(|(channel, _)| channel).collect();

@@ -56,7 +56,7 @@ pub use edit::{
     Prune, Region, Rename,
 };
 pub use error::WorkspaceError;
-pub use from_model::{NotPyhf, workspace_of};
+pub use from_model::{NotPyhf, renamed, workspace_of};
 pub(crate) use input::{Bounded, is_tar};
 pub use input::{file_of, read_file, read_from};
 pub use interest::is_pattern;

@@ -20,6 +20,7 @@ mod parquet;
 mod reference;
 mod roundtrip;
 mod unused_numbers;
+mod written_back;
 
 /// A file that is not a module here would not be tested.
 #[test]
