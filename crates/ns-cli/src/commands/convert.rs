@@ -3,8 +3,9 @@
 
 use clap::{Args, ValueEnum};
 use ns_core::{Interpolation, Model};
+use ns_translate::histfactory::Exported;
 use ns_translate::pyhf::{ModelOptions, Problem, Workspace, WorkspaceError, renamed, workspace_of};
-use ns_translate::{Axes, ModelSource, histfactory, hs3};
+use ns_translate::{Axes, Format, ModelSource, histfactory, hs3};
 use serde_json::Value;
 
 use crate::args::ModelArgs;
@@ -139,25 +140,10 @@ fn xml(args: &ConvertArgs) -> Result<Exit, CliError> {
     load::one_reader(&args.model.input, &args.model.patch)?;
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let source = load::workspace(&args.model).map_err(failed)?;
-    let workspace = match &source {
-        ModelSource::Pyhf(workspace)
-            if args.model.measurement.is_none() && args.model.correlations.is_empty() =>
-        {
-            workspace.clone()
-        }
-        _ => {
-            let model = source.model(&load::options(&args.model)?).map_err(failed)?;
-            let document = workspace_of(&model).map_err(|error| CliError::Usage(error.to_string()))?;
-            Workspace::from_value(document).map_err(failed)?
-        }
+    let written = match is_plain_xml(&args.model) {
+        true => copied(args, &source)?,
+        false => histfactory::write(&through_pyhf(args, &source)?).map_err(|error| failed(error.into()))?,
     };
-    // Every measurement must have a model, because XML is checked by no other program before it is used.
-    for name in workspace.measurement_names() {
-        let options =
-            ModelOptions { measurement: Some(name.to_owned()), unobserved: true, ..ModelOptions::default() };
-        workspace.model(&options).map_err(failed)?;
-    }
-    let written = histfactory::write(&workspace).map_err(|error| failed(error.into()))?;
     written.save(folder).map_err(|error| failed(error.into()))?;
     for warning in source.reading_warnings().iter().map(Problem::paragraph) {
         args.output.say("warning", warning.trim_end());
@@ -167,6 +153,67 @@ fn xml(args: &ConvertArgs) -> Result<Exit, CliError> {
     }
     args.output.say("written", &folder.join(histfactory::COMBINATION).display().to_string());
     Ok(Exit::Done)
+}
+
+/// Whether the input is XML whose contents no flag changes.
+fn is_plain_xml(args: &ModelArgs) -> bool {
+    let changed = !(args.patch.is_empty() && args.correlations.is_empty() && args.poi.is_empty());
+    !changed && !load::is_stdin(&args.input) && Format::of_file(&args.input) == Format::Xml
+}
+
+/// Writes XML again as it was read. `source` is its model, of which every measurement must be valid.
+fn copied(args: &ConvertArgs, source: &ModelSource) -> Result<Exported, CliError> {
+    let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
+    let chosen = args.model.measurement.as_deref();
+    let mut warnings = Vec::new();
+    for name in source.measurement_names().iter().filter(|name| chosen.is_none_or(|own| own == *name)) {
+        let options = ModelOptions { measurement: Some(name.clone()), ..ModelOptions::default() };
+        warnings = source.model(&options).map_err(failed)?.warnings;
+    }
+    let known = source.channel_names();
+    let keep = |name: &str| known.contains(&name);
+    let mut written =
+        histfactory::copy(&args.model.input, chosen, &keep).map_err(|error| failed(error.into()))?;
+    // Those of a workspace are warnings of reading, which are told anyway.
+    if matches!(source, ModelSource::Hs3(_)) {
+        written.notes.extend(warnings.iter().map(ToString::to_string));
+    }
+    Ok(written)
+}
+
+/// Makes the workspace that is written as XML. A workspace keeps all its measurements.
+fn through_pyhf(args: &ConvertArgs, source: &ModelSource) -> Result<Workspace, CliError> {
+    let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
+    let workspace = match source {
+        ModelSource::Pyhf(workspace) if args.model.correlations.is_empty() => {
+            let model = source.model(&load::options(&args.model)?);
+            match args.model.measurement.is_none() && args.model.poi.is_empty() {
+                true => workspace.clone(),
+                false => Workspace::from_value(
+                    as_read(workspace, &args.model, &model.map_err(failed)?).map_err(failed)?,
+                )
+                .map_err(failed)?,
+            }
+        }
+        _ => {
+            let model = source.model(&load::options(&args.model)?).map_err(failed)?;
+            let document = workspace_of(&model).map_err(|error| {
+                CliError::Usage(format!(
+                    "the model cannot be written as XML of HistFactory, which is made of a workspace: {}",
+                    error.reasons.join("; ")
+                ))
+            })?;
+            tell_renamed(args, &model);
+            Workspace::from_value(document).map_err(failed)?
+        }
+    };
+    // Every measurement must have a model, because XML is checked by no other program before it is used.
+    for name in workspace.measurement_names() {
+        let options =
+            ModelOptions { measurement: Some(name.to_owned()), unobserved: true, ..ModelOptions::default() };
+        workspace.model(&options).map_err(failed)?;
+    }
+    Ok(workspace)
 }
 
 /// Removes all analyses of an HS3 document except the analysis with this name. A document without analyses

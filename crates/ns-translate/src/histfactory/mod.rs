@@ -13,6 +13,7 @@ mod workspace;
 mod write;
 mod xml;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 pub use crate::xml_error::{HistFactoryError, Place};
@@ -56,9 +57,7 @@ pub fn read(path: &Path) -> Result<Imported, HistFactoryError> {
 /// Reads like [`read`], with files that may be in an archive. Relative paths then begin in the folder of the combination file or in
 /// those above it.
 pub(crate) fn read_in(files: &Files, path: &Path) -> Result<Imported, HistFactoryError> {
-    let mut combination = read::combination(&text(files, path)?, files, path)?;
-    let lumi = view::lumi_matters(&combination);
-    let groups = settle::Groups::of(&combination, lumi)?;
+    let (mut combination, lumi, groups) = described(files, path)?;
     let mut notes = std::mem::take(&mut combination.notes);
     lumi_note(&combination, lumi, &mut notes);
     let measurements = combination.measurements.clone();
@@ -76,6 +75,40 @@ pub(crate) fn read_in(files: &Files, path: &Path) -> Result<Imported, HistFactor
     let axis = |channel: &describe::Channel| Some((channel.name.clone(), channel.axis.clone()?));
     let axes = combination.channels.iter().filter_map(axis).collect();
     Ok(Imported { json: document.to_string().into_bytes(), obstacle, warnings: combination.notes, axes })
+}
+
+/// Reads a combination file like [`read`] and writes it again as one folder, with the measurement of this name or all, and the
+/// channels that `keep` takes. Nothing of the meaning is lost on the way.
+///
+/// # Errors
+/// Those of [`read`], and [`HistFactoryError::NotWritten`] for a function of factors that only channels have that are left out.
+pub fn copy(
+    path: &Path,
+    measurement: Option<&str>,
+    keep: &dyn Fn(&str) -> bool,
+) -> Result<Exported, HistFactoryError> {
+    let (mut combination, lumi, mut groups) = described(&Files::Disk, path)?;
+    combination.measurements.retain(|own| measurement.is_none_or(|name| own.name == name));
+    if combination.channels.iter().any(|channel| !keep(&channel.name)) {
+        combination.channels.retain(|channel| keep(&channel.name));
+        let samples = combination.channels.iter().flat_map(|channel| &channel.samples);
+        let factors: HashSet<String> =
+            samples.flat_map(|sample| &sample.modifiers).map(|modifier| modifier.name.clone()).collect();
+        combination.functions.retain(|function| factors.contains(&function.name));
+        groups = settle::Groups::of(&combination, lumi)?;
+    }
+    write::copy(&combination, lumi, &groups)
+}
+
+/// Reads a description, whether samples scale with the luminosity that do not say it, and the parameters.
+fn described(
+    files: &Files,
+    path: &Path,
+) -> Result<(describe::Combination, bool, settle::Groups), HistFactoryError> {
+    let combination = read::combination(&text(files, path)?, files, path)?;
+    let lumi = view::lumi_matters(&combination);
+    let groups = settle::Groups::of(&combination, lumi)?;
+    Ok((combination, lumi, groups))
 }
 
 /// Warns of samples that scale with the luminosity because the file does not say otherwise.

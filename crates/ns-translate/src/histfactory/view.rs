@@ -136,6 +136,11 @@ impl<'a> View<'a> {
     }
 }
 
+/// Whether a name in RooFit is that of a parameter.
+pub(super) fn has(name: &str, groups: &Groups) -> bool {
+    target(name, groups).is_some()
+}
+
 /// The parameter of a name in RooFit: the index of its group and of the bin.
 fn target(name: &str, groups: &Groups) -> Option<(usize, usize)> {
     if let Some(i) = groups.find(Kind::Norm, name) {

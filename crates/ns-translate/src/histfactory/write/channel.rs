@@ -115,7 +115,7 @@ fn sample(
 }
 
 /// An uncertainty relative to the content. In an empty bin a factor has no effect.
-fn relative(uncertainty: f64, content: f64) -> f64 {
+pub(super) fn relative(uncertainty: f64, content: f64) -> f64 {
     let relative = uncertainty / content;
     if relative.is_finite() { relative.abs() } else { 0.0 }
 }
@@ -143,7 +143,7 @@ fn norm(modifier: &Modifier, context: &Context<'_>, xml: &mut Xml) -> Result<(),
 }
 
 /// Adds a histogram with bins of width 1.
-fn add(
+pub(super) fn add(
     histograms: &mut HistogramFile,
     path: &str,
     values: &[f64],

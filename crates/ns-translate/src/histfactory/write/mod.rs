@@ -1,6 +1,7 @@
 //! Writes a workspace of pyhf as HistFactory's XML with a ROOT file.
 
 mod channel;
+mod copy;
 mod function;
 mod measurement;
 mod schema;
@@ -14,6 +15,7 @@ use ns_root::{Compression, HistogramFile};
 use crate::pyhf::Workspace;
 use crate::pyhf::document::{Document, Effect, ModifierType, Setting};
 use crate::xml_error::HistFactoryError;
+pub(super) use copy::copy;
 use tags::Xml;
 
 /// Name of the file that commands read.
@@ -64,7 +66,7 @@ pub fn write(workspace: &Workspace) -> Result<Exported, HistFactoryError> {
     let context = Context::of(document)?;
     let mut histograms = HistogramFile::new();
     let mut notes = Vec::new();
-    let mut files = vec![("HistFactorySchema.dtd".to_owned(), schema::DTD.as_bytes().to_vec())];
+    let mut files = Vec::new();
     let mut taken = BTreeSet::from(["combination".to_owned()]);
     let mut inputs = Vec::new();
     for channel in &document.channels {
@@ -93,9 +95,18 @@ pub fn write(workspace: &Workspace) -> Result<Exported, HistFactoryError> {
     }
     xml.end();
     files.insert(0, (COMBINATION.to_owned(), xml.text.into_bytes()));
+    Ok(Exported { files: finished(files, &histograms)?, notes })
+}
+
+/// Adds the grammar and the file of the histograms.
+fn finished(
+    mut files: Vec<(String, Vec<u8>)>,
+    histograms: &HistogramFile,
+) -> Result<Vec<(String, Vec<u8>)>, HistFactoryError> {
+    files.push(("HistFactorySchema.dtd".to_owned(), schema::DTD.as_bytes().to_vec()));
     files
         .push((HISTOGRAMS.to_owned(), histograms.to_bytes(HISTOGRAMS, Compression::Zlib).map_err(Box::new)?));
-    Ok(Exported { files, notes })
+    Ok(files)
 }
 
 /// What a parameter is in the XML.
