@@ -165,6 +165,81 @@ fn xml_to_json_to_xml_is_the_same() {
     }
 }
 
+/// Writes XML again, and compares the models of all measurements, or of the one that is kept.
+fn copied(path: &Path, measurement: Option<&str>) -> usize {
+    let target = tempfile::tempdir().expect("a folder");
+    let written = histfactory::copy(path, measurement, &|_| true).expect("it is written");
+    written.save(target.path()).expect("it is saved");
+    let read = |path: &Path| {
+        ModelSource::read_path(path, &[], DigestCheck::Verify, &EventSources::default())
+            .expect("it is read")
+            .0
+    };
+    let (before, after) = (read(path), read(&target.path().join(histfactory::COMBINATION)));
+    let names = after.measurement_names();
+    match measurement {
+        Some(name) => assert_eq!(names, [name]),
+        None => assert_eq!(names, before.measurement_names()),
+    }
+    for name in &names {
+        let (a, b) = (model(&before, Some(name)), model(&after, Some(name)));
+        same(&a, &b);
+        assert_eq!(a.poi_names().collect::<Vec<_>>(), b.poi_names().collect::<Vec<_>>());
+        let terms =
+            |m: &Model| m.penalties.iter().map(|p| format!("{} {:?}", p.name, p.form)).collect::<Vec<_>>();
+        assert_eq!(terms(&a), terms(&b));
+        assert_eq!(a.observed.aux.len(), b.observed.aux.len());
+        for (x, y) in a.observed.aux.iter().zip(&b.observed.aux) {
+            assert!((x - y).abs() <= 1e-12 * x.abs(), "{x} {y}");
+        }
+    }
+    names.len()
+}
+
+#[test]
+fn what_pyhf_cannot_say_goes_from_xml_to_xml() {
+    let folder = Folder::new();
+    assert_eq!(copied(&folder.combination(), None), 5);
+    assert_eq!(copied(&folder.combination(), Some("gamma")), 1);
+    copied(&plain().combination(), None);
+    // Samples without a word keep their meaning, missing data stay missing.
+    copied(
+        &plain().with("SR.xml", |text| text.replace("<Data HistoName=\"data\" />", "")).combination(),
+        None,
+    );
+    // One name for two samples.
+    let shared = plain().with("SR.xml", |text| {
+        text.replace("\"counted\"", "\"shape\"")
+            .replace(" ConstraintType=\"Poisson\" />\n    </Sample>", " />\n    </Sample>")
+    });
+    copied(&shared.combination(), None);
+    // Functions, also of a constant, with a common Poisson constraint.
+    let function =
+        "  <Function Name=\"mu\" Expression=\"kV*kV*x\" Dependents=\"kV[1,0,3],x[1.0]\"/>\n  <Input>";
+    let functions = Folder::new().with("combination.xml", |text| text.replace("  <Input>", function));
+    copied(&functions.combination(), None);
+}
+
+#[test]
+fn channels_can_be_left_out_of_a_copy() {
+    let folder = Folder::new().with("combination.xml", |text| {
+        text.replace(
+            "  <Measurement Name=\"first\"",
+            "  <Input>./config/CR.xml</Input>\n  <Measurement Name=\"first\"",
+        )
+    });
+    let config = folder.combination();
+    let config = config.parent().expect("a folder");
+    let text = std::fs::read_to_string(config.join("SR.xml")).expect("a file");
+    std::fs::write(config.join("CR.xml"), text.replace("Channel Name=\"SR\"", "Channel Name=\"CR\""))
+        .expect("it is written");
+    assert_eq!(copied(&folder.combination(), None), 5);
+    let written =
+        histfactory::copy(&folder.combination(), None, &|name| name == "CR").expect("it is written");
+    let names: Vec<&str> = written.files.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["combination.xml", "CR.xml", "HistFactorySchema.dtd", "histograms.root"]);
+}
+
 /// Compares what a fit depends on, within rounding.
 fn same(a: &Model, b: &Model) {
     let near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-13 * a.abs().max(b.abs());

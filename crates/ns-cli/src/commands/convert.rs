@@ -176,7 +176,7 @@ fn copied(args: &ConvertArgs, source: &ModelSource) -> Result<Exported, CliError
         histfactory::copy(&args.model.input, chosen, &keep).map_err(|error| failed(error.into()))?;
     // Those of a workspace are warnings of reading, which are told anyway.
     if matches!(source, ModelSource::Hs3(_)) {
-        written.notes.extend(warnings.iter().map(ToString::to_string));
+        written.notes.extend(warnings);
     }
     Ok(written)
 }
@@ -186,13 +186,12 @@ fn through_pyhf(args: &ConvertArgs, source: &ModelSource) -> Result<Workspace, C
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let workspace = match source {
         ModelSource::Pyhf(workspace) if args.model.correlations.is_empty() => {
-            let model = source.model(&load::options(&args.model)?);
-            match args.model.measurement.is_none() && args.model.poi.is_empty() {
-                true => workspace.clone(),
-                false => Workspace::from_value(
-                    as_read(workspace, &args.model, &model.map_err(failed)?).map_err(failed)?,
-                )
-                .map_err(failed)?,
+            if args.model.measurement.is_none() && args.model.poi.is_empty() {
+                workspace.clone()
+            } else {
+                let model = source.model(&load::options(&args.model)?).map_err(failed)?;
+                let document = as_read(workspace, &args.model, &model).map_err(failed)?;
+                Workspace::from_value(document).map_err(failed)?
             }
         }
         _ => {
