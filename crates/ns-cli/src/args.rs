@@ -12,8 +12,8 @@ use ns_translate::pyhf::PatchArgument;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelArgs {
-    /// Workspace in pyhf's JSON or HS3 model, also compressed, or FILE.tar.gz:MEMBER of an archive; `-`
-    /// reads standard input
+    /// Workspace in pyhf's JSON, HS3 model, combination file of HistFactory's XML or datacard of CMS Combine, also
+    /// compressed; JSON also as FILE.tar.gz:MEMBER of an archive; `-` reads JSON from standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) input: PathBuf,
     /// Measurement to use [default: the first], or analysis of an HS3 model [default: the only one that has

@@ -1,15 +1,19 @@
 //! Finds out what a file is by its contents, and reads it as JSON: a workspace or an HS3 model.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
+use serde::de::IgnoredAny;
 
 use crate::Axes;
 use crate::histfactory;
 use crate::pyhf::{Problem, WorkspaceError, read_file};
 
+/// How many bytes of JSON are searched for a key.
+const HEAD: usize = 1 << 16;
 /// How many lines of a text are looked at.
 const LINES: usize = 500;
 
@@ -122,8 +126,9 @@ impl Format {
                  RooJSONFactoryWSTool(workspace).exportJSON(\"model.json\")."
             }
             Self::Datacard => {
-                "It names other files, so it is read from a file of its own by the commands: give its path to --input, not an archive or \
-                 standard input; a server takes an archive with all files (the key `archive`). In Python it is read by nextstat.load_datacard(path), in Rust by ns_translate::datacard."
+                "It names other files. Commands that make models read it by the path in --input; commands that work on workspaces (prune, rename, \
+                 sort, digest), archives and standard input take the workspace that `nextstat convert -i card.txt --to pyhf` makes. A server takes an \
+                 archive with all files (the key `archive`). In Python it is read by nextstat.load_datacard(path), in Rust by ns_translate::datacard."
             }
             Self::Trex | Self::Cabinetry => {
                 "It is no model, but describes how one is made of histograms: make a workspace with 'nextstat build FILE --output \
@@ -200,14 +205,49 @@ impl SourceText {
     }
 }
 
-/// Checks that bytes without a path are JSON, and returns what they are. Of binary files the reader of JSON says more.
+/// Names what is no text in UTF-8, and what is empty.
+fn no_text(bytes: &[u8]) -> Option<WorkspaceError> {
+    let (what, remedy) = match bytes {
+        [] => ("empty", "Give a model; maybe the program that wrote the file failed."),
+        [b'P', b'K', 3, 4, ..] => (
+            "a zip archive",
+            "Unpack it and give the file of the model, or make a .tar.gz of it and give ARCHIVE.tar.gz:MEMBER.",
+        ),
+        [0xff, 0xfe, b'<', 0, ..] | [0xfe, 0xff, 0, b'<', ..] => (
+            "XML in UTF-16",
+            "Save the file, and those that it names, as UTF-8, for example with `iconv -f UTF-16 -t UTF-8`, and remove encoding=\"UTF-16\" from its \
+             first line.",
+        ),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            ("a text in UTF-16", "Save it as UTF-8, for example with `iconv -f UTF-16 -t UTF-8`.")
+        }
+        _ => return None,
+    };
+    Some(WorkspaceError::OtherFormat { what, remedy })
+}
+
+/// Whether JSON is a configuration of cabinetry, which may be written in it. Few files have the two keys and are read a second time.
+fn is_configuration(bytes: &[u8]) -> bool {
+    let has = |key: &[u8]| bytes.windows(key.len()).take(HEAD).any(|part| part == key);
+    has(b"\"General\"")
+        && serde_json::from_slice::<HashMap<String, IgnoredAny>>(bytes).is_ok_and(|map| {
+            map.contains_key("General") && (map.contains_key("Regions") || map.contains_key("Samples"))
+        })
+}
+
+/// Checks that bytes without a path are JSON, and returns what they are. Of other binary files the reader of JSON says more.
 ///
 /// # Errors
 /// [`WorkspaceError::OtherFormat`] if they are something else that is known.
 pub(crate) fn must_be_json(bytes: &[u8]) -> Result<Format, WorkspaceError> {
+    if let Some(error) = no_text(bytes) {
+        return Err(error);
+    }
     let format = Format::of(bytes);
-    let binary =
-        std::str::from_utf8(bytes).is_err() || bytes.starts_with(b"%PDF") || bytes.starts_with(b"PK\x03\x04");
+    if format == Format::Json && is_configuration(bytes) {
+        return Format::Cabinetry.refused().map_or(Ok(format), Err);
+    }
+    let binary = std::str::from_utf8(bytes).is_err() || bytes.starts_with(b"%PDF");
     if format == Format::Unknown && binary {
         return Ok(format);
     }

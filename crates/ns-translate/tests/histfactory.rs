@@ -323,6 +323,21 @@ fn formats_are_recognised_by_their_contents() {
 }
 
 #[test]
+fn what_is_no_model_is_named() {
+    let said = |bytes: &[u8]| ModelSource::from_slice(bytes).expect_err("it is refused").to_string();
+    assert!(said(b"").starts_with("the file is empty. "));
+    assert!(said(b"PK\x03\x04...").starts_with("the file is a zip archive. "));
+    let utf16: Vec<u8> = "\u{feff}<Combination/>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(said(&utf16).starts_with("the file is XML in UTF-16. "));
+    let configuration = br#"{"General": {"Measurement": "m"}, "Regions": [], "Samples": []}"#;
+    let error = said(configuration);
+    assert!(error.contains("a configuration of cabinetry") && error.contains("nextstat build"), "{error}");
+    // A card is to be converted for commands that work on workspaces.
+    let error = said(b"imax 1\njmax *\nkmax *\n");
+    assert!(error.contains("convert -i card.txt --to pyhf"), "{error}");
+}
+
+#[test]
 fn files_of_the_field_are_read() {
     let Some(folder) = std::env::var_os("NEXTSTAT_REFERENCE_DIR") else {
         eprintln!("SKIPPED: set NEXTSTAT_REFERENCE_DIR to the reference folder to run this test");

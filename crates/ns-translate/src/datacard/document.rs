@@ -32,6 +32,8 @@ pub(super) struct Channel {
     pub(super) place: Place,
     /// Observed count; -1 stands for the integral of `data_obs`.
     pub(super) observation: Option<f64>,
+    /// The line of the observation.
+    pub(super) observed_at: Place,
     /// Where the histograms are. Cards that were put together have different folders and names.
     pub(super) origin: Arc<Origin>,
     /// Name of the channel in the card that it came from, which `$CHANNEL` stands for.

@@ -153,7 +153,7 @@ impl Builder<'_> {
     fn observed(&mut self, at: usize) -> Vec<f64> {
         let Some(channel) = self.document.channels.get(at) else { return Vec::new() };
         let count = channel.observation.unwrap_or(-1.0);
-        let place = channel.place.to_string();
+        let place = channel.observed_at.to_string();
         match self.shapes.nominal(channel, "data_obs", rule(channel, "data_obs"), &mut self.report) {
             Found::Nothing => Vec::new(),
             Found::Count if count < 0.0 => {

@@ -29,7 +29,7 @@ pub(super) fn apply(line: &Line<'_>, document: &mut Document, report: &mut Repor
     let result = match command {
         "add" => add::add(line, words, document, &mut warnings),
         "drop" => drop(words, document, &mut warnings),
-        "rename" => rename::rename(words, document),
+        "rename" => rename::rename(words, document, &mut warnings),
         "changepdf" => change_kind(words, document, &mut warnings),
         "freeze" => freeze(words, document, &mut warnings),
         "flip" => flip(words, document, &mut warnings),

@@ -9,10 +9,16 @@ use super::{Refused, refused, selected};
 
 /// Renames a parameter everywhere (`OLD NEW`), or for some processes and channels (`PROCESS CHANNEL OLD NEW`). The
 /// histograms keep their names.
-pub(super) fn rename(words: &[&str], document: &mut Document) -> Result<(), Refused> {
-    let (process, channel, old, new, everywhere) = match *words {
-        [old, new] => ("*", "*", old, new, true),
-        [process, channel, old, new, ..] => (process, channel, old, new, false),
+///
+/// With the option `ifexists`, processes and channels need not exist. As in Combine, the parameter must.
+pub(super) fn rename(
+    words: &[&str],
+    document: &mut Document,
+    warnings: &mut Vec<Refused>,
+) -> Result<(), Refused> {
+    let (process, channel, old, new, everywhere, options) = match *words {
+        [old, new] => ("*", "*", old, new, true, &[][..]),
+        [process, channel, old, new, ref options @ ..] => (process, channel, old, new, false, options),
         _ => {
             return Err(refused(
                 "The edit 'rename' is not complete.",
@@ -35,10 +41,15 @@ pub(super) fn rename(words: &[&str], document: &mut Document) -> Result<(), Refu
     }
     let columns = selected(document, process, channel)?;
     if columns.is_empty() {
-        return Err(refused(
+        let nothing = refused(
             format!("The edit 'rename' of {} finds no column.", quoted(old)),
-            "Correct process and channel, which are regular expressions.",
-        ));
+            "Correct process and channel, which are regular expressions, or add the option ifexists.",
+        );
+        if options.contains(&"ifexists") {
+            warnings.push(nothing);
+            return Ok(());
+        }
+        return Err(nothing);
     }
     for at in lines {
         compatible(document, at, new)?;

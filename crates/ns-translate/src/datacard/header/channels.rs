@@ -58,6 +58,7 @@ impl Rows<'_> {
                 }
             }
         }
+        let observed_at = self.observation.as_ref().map_or(&place, |(_, place)| place);
         let mut seen = HashSet::new();
         for (&name, observation) in names.iter().zip(observations) {
             too_long(name, "channel", &place, report);
@@ -73,6 +74,7 @@ impl Rows<'_> {
                 name: name.to_owned(),
                 place: place.clone(),
                 observation,
+                observed_at: observed_at.clone(),
                 origin: origin.clone(),
                 written: name.to_owned(),
                 mc_stats: None,
