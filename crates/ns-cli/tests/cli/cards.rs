@@ -83,3 +83,14 @@ fn wrong_uses_of_cards_say_what_to_do() {
         assert!(shown(&output).contains(said), "{args:?}: {}", shown(&output));
     }
 }
+
+#[test]
+fn commands_that_work_on_workspaces_send_cards_to_convert() {
+    let counting = card("counting.txt");
+    for command in [["prune", "-i"], ["digest", "-i"], ["sort", "-i"]] {
+        let flags: &[&str] = if command[0] == "prune" { &["--channel", "dijet"] } else { &[] };
+        let output = run(&[&command[..], &[&counting], flags].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", shown(&output));
+        assert!(shown(&output).contains("nextstat convert -i card.txt --to pyhf"), "{}", shown(&output));
+    }
+}

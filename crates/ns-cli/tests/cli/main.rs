@@ -3,6 +3,7 @@
 
 mod axes_kept;
 mod cards;
+mod converted;
 mod correlations;
 mod devices;
 mod dialects;

@@ -148,6 +148,30 @@ fn edits_change_the_lines_above() {
 }
 
 #[test]
+fn renaming_what_is_not_there_is_a_warning_if_the_card_says_so() {
+    let of = |edit: &str| {
+        let text = card(&format!("a lnN 1.1 - - -\nnuisance edit rename {edit}\n"));
+        Card::from_text(text.as_bytes(), "card.txt", &CardOptions::default())
+    };
+    let read = of("sig b9 a x ifexists").unwrap();
+    assert_eq!(names(&read.model().unwrap()), ["r", "a"]);
+    assert!(read.reading_warnings().iter().any(|w| w.message.contains("finds no column")));
+    assert!(of("sig b9 a x").unwrap_err().to_string().contains("add the option ifexists"));
+    // Combine needs the parameter in any case.
+    assert!(of("sig b1 b x ifexists").unwrap_err().to_string().contains("finds no systematic uncertainty"));
+}
+
+#[test]
+fn a_missing_observation_is_told_with_its_line() {
+    let text = card("").replace("observation 7 12", "observation 7 -1");
+    let error = Card::from_text(text.as_bytes(), "card.txt", &CardOptions::default())
+        .and_then(|card| card.model())
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("card.txt:5: The observation of channel 'b1' is -1"), "{error}");
+}
+
+#[test]
 fn maps_choose_the_parameters_of_interest() {
     let maps = ["b1/sig:r1[2,-1,3]", "b2/.*:r2", "b2/bkg:1"];
     let options = CardOptions {
