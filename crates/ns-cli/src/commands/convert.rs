@@ -119,15 +119,13 @@ fn tell_renamed(args: &ConvertArgs, model: &Model) {
 fn as_read(workspace: &Workspace, args: &ModelArgs, model: &Model) -> Result<Value, WorkspaceError> {
     if args.measurement.is_none() && args.poi.is_empty() {
         for name in workspace.measurement_names() {
-            workspace
-                .model(&ModelOptions { measurement: Some(name.to_owned()), ..ModelOptions::default() })?;
+            let (measurement, interpolation) = (Some(name.to_owned()), args.interpolation());
+            workspace.model(&ModelOptions { measurement, interpolation, ..ModelOptions::default() })?;
         }
         return Ok(workspace.to_value());
     }
-    let pois = (!args.poi.is_empty()).then(|| model.pois.iter().filter_map(|i| model.parameters.get(*i)));
-    Ok(workspace
-        .of_measurement(&model.measurement, pois.map(|pois| pois.map(|p| p.name.clone()).collect()))
-        .to_value())
+    let pois = (!args.poi.is_empty()).then(|| model.poi_names().map(str::to_owned).collect());
+    Ok(workspace.of_measurement(&model.measurement, pois).to_value())
 }
 
 /// Writes XML and a ROOT file into a folder. A workspace keeps all its measurements.
@@ -165,13 +163,17 @@ fn is_plain_xml(args: &ModelArgs) -> bool {
 fn copied(args: &ConvertArgs, source: &ModelSource) -> Result<Exported, CliError> {
     let failed = |source| CliError::Workspace { origin: load::origin(&args.model), source };
     let chosen = args.model.measurement.as_deref();
+    let names = chosen.map_or_else(|| source.measurement_names(), |name| vec![name.to_owned()]);
     let mut warnings = Vec::new();
-    for name in source.measurement_names().iter().filter(|name| chosen.is_none_or(|own| own == *name)) {
-        let options = ModelOptions { measurement: Some(name.clone()), ..ModelOptions::default() };
+    for name in names {
+        let options = ModelOptions { measurement: Some(name), ..ModelOptions::default() };
         warnings = source.model(&options).map_err(failed)?.warnings;
     }
-    let known = source.channel_names();
-    let keep = |name: &str| known.contains(&name);
+    let selection = load::selection(&args.model, &source.channel_names());
+    let has = |names: &[String], name: &str| names.iter().any(|known| known == name);
+    let keep = |name: &str| {
+        selection.keep.as_ref().is_none_or(|names| has(names, name)) && !has(&selection.mask, name)
+    };
     let mut written =
         histfactory::copy(&args.model.input, chosen, &keep).map_err(|error| failed(error.into()))?;
     // Those of a workspace are warnings of reading, which are told anyway.

@@ -79,6 +79,33 @@ fn xml_with_constraints_of_its_own_is_written_again() {
     let nll = fits.each_ref().map(|fit| fit["twice_nll"].as_f64().unwrap());
     assert!((nll[0] - nll[1]).abs() < 1e-9, "{nll:?}");
     assert_eq!(fits[0]["parameter_names"], fits[1]["parameter_names"]);
+    let unknown = [
+        "convert",
+        "-i",
+        &at("first/combination.xml"),
+        "--to",
+        "xml",
+        "--measurement",
+        "none",
+        "-o",
+        &at("third"),
+    ];
+    assert_eq!(run(&unknown).status.code(), Some(2));
+    // Channels can be left out.
+    let output = run(&[
+        "convert",
+        "-i",
+        &at("first/combination.xml"),
+        "--to",
+        "xml",
+        "--mask",
+        "CR",
+        "-o",
+        &at("fourth"),
+    ]);
+    assert!(output.status.success(), "{}", shown(&output));
+    assert!(fs::exists(at("fourth/SR.xml")).unwrap() && !fs::exists(at("fourth/CR.xml")).unwrap());
+    result(&["fit", "-i", &at("fourth/combination.xml")]);
     // The message speaks of the format that was asked for.
     let output = run(&["convert", "-i", &fixture("hs3/mixed.hs3.json"), "--to", "xml", "-o", &at("third")]);
     assert_eq!(output.status.code(), Some(2));
