@@ -67,7 +67,10 @@ fn xml_with_constraints_of_its_own_is_written_again() {
         assert_ne!(changed, text, "{name}");
         fs::write(&path, changed).unwrap();
     };
-    change("CR.xml", "ConstraintType=\"Gaussian\"", "ConstraintType=\"Poisson\"");
+    change("SR.xml", "ConstraintType=\"Gaussian\"", "ConstraintType=\"Poisson\"");
+    for scales in ["NormalizeByTheory=\"True\">", "NormalizeByTheory=\"False\">"] {
+        change("SR.xml", scales, &format!("{scales}<StatError Activate=\"True\"/>"));
+    }
     change(
         "combination.xml",
         "</Measurement>",
@@ -105,7 +108,7 @@ fn xml_with_constraints_of_its_own_is_written_again() {
     ]);
     assert!(output.status.success(), "{}", shown(&output));
     assert!(fs::exists(at("fourth/SR.xml")).unwrap() && !fs::exists(at("fourth/CR.xml")).unwrap());
-    result(&["fit", "-i", &at("fourth/combination.xml")]);
+    result(&["inspect", "-i", &at("fourth/combination.xml")]);
     // The message speaks of the format that was asked for.
     let output = run(&["convert", "-i", &fixture("hs3/mixed.hs3.json"), "--to", "xml", "-o", &at("third")]);
     assert_eq!(output.status.code(), Some(2));
