@@ -2,6 +2,7 @@
 //! prediction.
 
 mod catalogue;
+mod hidden;
 
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +86,8 @@ pub struct ChannelYields {
     pub curve_positions: Vec<f64>,
     /// Blinded ranges of the horizontal axis. Bins that overlap with such a range show no data.
     pub blind: Vec<(f64, f64)>,
-    /// Whether the expectation was fitted to the data of blinded ranges. These ranges then hide it, too.
+    /// Whether the expectation was fitted to the data of blinded ranges. It is then not drawn there, either, and nothing
+    /// in the file depends on it.
     pub fitted: bool,
     /// Uncertainty of the total expected yield of each bin; empty if unknown.
     pub uncertainty: Vec<Option<f64>>,
@@ -145,8 +147,9 @@ impl Yields {
     /// If there is no channel, a channel has no bins or neither samples nor data, the lengths of fields
     /// differ, or bin edges do not increase.
     pub fn draw(&self) -> Result<Drawing, PictureError> {
-        let all: Vec<&ChannelYields> = self.channels.iter().collect();
-        let mut drawing = self.draw_channels(&all, "Expected and observed events")?;
+        let shown = self.shown();
+        let all: Vec<&ChannelYields> = shown.channels.iter().collect();
+        let mut drawing = shown.draw_channels(&all, "Expected and observed events")?;
         if self.pages && all.len() > 1 {
             drawing.pages = self.draw_each()?.into_iter().map(|(_, page)| page).collect();
         }
@@ -159,11 +162,12 @@ impl Yields {
     /// # Errors
     /// The errors of [`draw`](Self::draw).
     pub fn draw_each(&self) -> Result<Vec<(String, Drawing)>, PictureError> {
+        let shown = self.shown();
         let one = |channel: &ChannelYields| {
             let description = format!("Expected and observed events in {}", channel.name);
-            Ok((channel.name.clone(), self.draw_channels(&[channel], &description)?))
+            Ok((channel.name.clone(), shown.draw_channels(&[channel], &description)?))
         };
-        self.channels.iter().map(one).collect()
+        shown.channels.iter().map(one).collect()
     }
 
     fn draw_channels(&self, channels: &[&ChannelYields], description: &str) -> Result<Drawing, PictureError> {

@@ -7,7 +7,8 @@ use crate::yields::{ChannelYields as Channel, Stage, YieldsResult};
 
 /// Builds the plot of all channels, with one bin for each: the sums of samples, the data, and the uncertainty of the sum of
 /// all samples. `before` are the yields before the fit; their sums are drawn as a dashed line. Blinded channels, and
-/// channels with blinded ranges, have no data. Of a channel of events that is binned along several observables, only the
+/// channels with blinded ranges, have no data. The latter are marked as blinded, and after a fit to their data have no
+/// expectation, either. Of a channel of events that is binned along several observables, only the
 /// first is drawn.
 #[must_use]
 pub fn summary(result: &YieldsResult, before: Option<&YieldsResult>) -> Yields {
@@ -27,9 +28,15 @@ pub fn summary(result: &YieldsResult, before: Option<&YieldsResult>) -> Yields {
             names.push((&sample.name, sample.signal));
         }
     }
+    let has_range = |channel: &Channel| !channel.blinded && !channel.blind.is_empty();
+    let fitted = result.stage == Stage::Postfit;
+    let is_hidden = |channel: &Channel| fitted && has_range(channel);
     let sample = |(name, signal): (&str, bool)| {
         let of = |channel: &&Channel| {
-            let own = channel.samples.iter().filter(|sample| sample.name == name && sample.signal == signal);
+            let own = channel
+                .samples
+                .iter()
+                .filter(|sample| sample.name == name && sample.signal == signal && !is_hidden(channel));
             own.map(|sample| sample.sum).sum()
         };
         SampleYields {
@@ -40,7 +47,8 @@ pub fn summary(result: &YieldsResult, before: Option<&YieldsResult>) -> Yields {
         }
     };
     let earlier = |channel: &&Channel| {
-        before?.channels.iter().find(|other| other.name == channel.name).map(|other| other.sum)
+        let own = before?.channels.iter().find(|other| other.name == channel.name);
+        own.filter(|_| !is_hidden(channel)).map(|other| other.sum)
     };
     let data =
         |channel: &&Channel| (!channel.blinded && channel.blind.is_empty()).then_some(channel.data_sum);
@@ -48,15 +56,21 @@ pub fn summary(result: &YieldsResult, before: Option<&YieldsResult>) -> Yields {
     let error = |channel: &&Channel| {
         let own = &channel.data_uncertainty;
         let squares = own.iter().map(|sigma| sigma * sigma).sum::<f64>();
-        Some(if own.is_empty() { channel.data_sum.max(0.0).sqrt() } else { squares.sqrt() })
+        let size = if own.is_empty() { channel.data_sum.max(0.0).sqrt() } else { squares.sqrt() };
+        data(channel).map(|_| size)
     };
+    let uncertainty = |channel: &&Channel| channel.sum_uncertainty.filter(|_| !is_hidden(channel));
+    let blind = channels.iter().enumerate().filter(|(_, channel)| has_range(channel));
     let regions = ChannelYields {
         bin_labels: seen.iter().map(|name| (*name).to_owned()).collect(),
         samples: names.iter().copied().map(sample).collect(),
         data: channels.iter().map(data).collect(),
         data_errors: if weighted { channels.iter().map(error).collect() } else { Vec::new() },
-        uncertainty: channels.iter().map(|channel| channel.sum_uncertainty).collect(),
+        uncertainty: channels.iter().map(uncertainty).collect(),
         before: if before.is_some() { channels.iter().map(earlier).collect() } else { Vec::new() },
+        // The bin of a region goes from its number to the next one.
+        blind: blind.map(|(place, _)| (place as f64, place as f64 + 1.0)).collect(),
+        fitted,
         ..ChannelYields::default()
     };
     Yields {

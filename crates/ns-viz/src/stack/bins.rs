@@ -3,7 +3,7 @@
 use super::{Stack, before_line};
 use crate::axis::Axis;
 use crate::clip;
-use crate::columns::Cell;
+use crate::columns::{self, Cell};
 use crate::drawing::{Area, Drawing};
 use crate::font;
 use crate::frame::{self, TICK_SIZE};
@@ -94,12 +94,14 @@ impl Stack {
             }
             line.clear();
         };
-        for Cell { left, right, bin, .. } in self.cells(x, value) {
-            match value(bin) {
-                Some(value) => line.extend([(left, y.at(value)), (right, y.at(value))]),
-                None => finish(&mut line),
+        for run in columns::runs(&self.cells(x, value)) {
+            for Cell { left, right, bin, .. } in run {
+                match value(*bin) {
+                    Some(value) => line.extend([(*left, y.at(value)), (*right, y.at(value))]),
+                    None => finish(&mut line),
+                }
             }
+            finish(&mut line);
         }
-        finish(&mut line);
     }
 }

@@ -1,6 +1,8 @@
 //! Draws the expected events as curves: filled and stacked, or one line per sample and a line for the sum.
 //! Also shades blinded ranges.
 
+use std::ops::Range;
+
 use super::{Layer, Stack};
 use crate::axis::Axis;
 use crate::clip;
@@ -12,7 +14,7 @@ use crate::legend;
 pub(crate) const BLIND: Colour = Colour(236, 236, 236);
 
 /// Returns the stroke of a layer that is drawn as a line.
-pub(crate) fn line(layer: &Layer) -> Stroke {
+pub(super) fn pen(layer: &Layer) -> Stroke {
     sample_line(layer.colour, layer.dashed)
 }
 
@@ -37,10 +39,36 @@ impl Stack {
         (0..self.positions.len()).map(|i| self.layers.iter().filter_map(|layer| layer.curve.get(i)).sum())
     }
 
+    /// Returns the runs of positions between which no hidden range lies.
+    fn runs(&self) -> Vec<Range<usize>> {
+        let hidden = if self.fitted { self.blind.as_slice() } else { &[] };
+        let is_inside = |at: f64| hidden.iter().any(|(from, to)| *from < at && at < *to);
+        let is_gap = |left: f64, right: f64| hidden.iter().any(|(from, to)| left <= *from && right >= *to);
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        let mut before = None;
+        for (index, at) in self.positions.iter().enumerate() {
+            match runs.last_mut() {
+                _ if is_inside(*at) => {}
+                Some(run) if run.end == index && !before.is_some_and(|left| is_gap(left, *at)) => {
+                    run.end = index + 1;
+                }
+                _ => runs.push(index..index + 1),
+            }
+            before = Some(*at);
+        }
+        runs
+    }
+
     /// Draws the curves of the layers, and the uncertainty of their sum.
     pub(super) fn paint_curves(&self, page: &mut Drawing, area: &Area, x: &Axis, y: &Axis) {
-        let at = |heights: &[f64]| -> Vec<(f64, f64)> {
-            self.positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y.clamped(height))).collect()
+        let runs = self.runs();
+        let line = |run: &Range<usize>, heights: &[f64], y: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
+            let heights = heights.get(run.clone()).unwrap_or_default();
+            let positions = self.positions.get(run.clone()).unwrap_or_default();
+            positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y(height))).collect()
+        };
+        let at = |heights: &[f64]| -> Vec<Vec<(f64, f64)>> {
+            runs.iter().map(|run| line(run, heights, &|height| y.clamped(height))).collect()
         };
         for upwards in [true, false] {
             let mut sums = vec![0.0; self.positions.len()];
@@ -51,17 +79,17 @@ impl Stack {
         let total: Vec<f64> = self.total_curve().collect();
         self.paint_curve_band(page, x, y, &total);
         let mut curve = |heights: &[f64], stroke: Stroke| {
-            let line: Vec<(f64, f64)> =
-                self.positions.iter().zip(heights).map(|(&at, &height)| (x.at(at), y.at(height))).collect();
-            for part in clip::polyline(&line, area) {
-                page.polyline(&part, stroke);
+            for run in &runs {
+                for part in clip::polyline(&line(run, heights, &|height| y.at(height)), area) {
+                    page.polyline(&part, stroke);
+                }
             }
         };
         if !self.layers.is_empty() {
             curve(&total, sum_line());
         }
         for layer in self.layers.iter().filter(|_| self.lines) {
-            curve(&layer.curve, line(layer));
+            curve(&layer.curve, pen(layer));
         }
     }
 
@@ -72,6 +100,9 @@ impl Stack {
         for (ends, heights) in self.positions.windows(2).zip(total.windows(2)) {
             let (&[from, to], &[low, high]) = (ends, heights) else { continue };
             let middle = 0.5 * (from + to);
+            if self.fitted && self.blind.iter().any(|(low, high)| from < *high && to > *low) {
+                continue;
+            }
             let bin = self.edges.partition_point(|edge| *edge <= middle).saturating_sub(1);
             let (Some(spread), Some(&expected)) = (self.spread(bin), self.total.get(bin)) else { continue };
             if !(expected > 0.0 && from < to) {
