@@ -86,10 +86,13 @@ impl Pulls {
             let y = column.y(place);
             rows::pull(page, area, &axis, y, entry.pull, entry.constraint, column.row);
             rows::name(page, area.left, y, &entry.parameter, column.names, column.row);
-            rows::note(page, area, y, &entry.note, column.row, BAND_ONE.mix(WHITE, 0.35));
         }
         let ticks = frame::horizontal_ticks(&axis, area.width());
         frame::horizontal_marks(page, area, &axis, &ticks, &[Edge::Top, Edge::Bottom]);
+        // Ticks of the frame reach into the first and the last row.
+        for (place, entry) in self.rows.get(column.rows.clone()).unwrap_or_default().iter().enumerate() {
+            rows::note(page, area, column.y(place), &entry.note, column.row, BAND_ONE.mix(WHITE, 0.35));
+        }
         frame::horizontal_labels(page, area, &axis, &ticks, Edge::Bottom, PULL_TITLE);
         frame::outline(page, area);
         if column.labels_above {
@@ -101,6 +104,19 @@ impl Pulls {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn notes_are_in_front_of_ticks() {
+        let row = |note: &str| PullRow { parameter: "mu".into(), note: note.into(), ..PullRow::default() };
+        let svg = |note: &str| {
+            Pulls { rows: vec![row(note), row("")], ..Pulls::default() }.draw().unwrap().to_svg()
+        };
+        let (with, without) = (svg("1.0"), svg(""));
+        // The pictures are the same up to the last tick, which is before the tile of the note.
+        let same = with.bytes().zip(without.bytes()).take_while(|(a, b)| a == b).count();
+        let ticks = with.match_indices("<line").map(|(at, _)| at).filter(|at| *at > same).count();
+        assert_eq!(ticks, 0, "{with}");
+    }
 
     #[test]
     fn pulls_of_a_thousand_parameters_fold_into_columns_and_pages() {
