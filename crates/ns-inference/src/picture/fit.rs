@@ -34,8 +34,8 @@ pub const MOST_CORRELATED: usize = 40;
 
 /// Builds the plot of the correlations of all parameters that have a variance. A parameter is shown only if its
 /// correlation with another parameter is at least `threshold` in magnitude. By default, all are shown if there are at
-/// most [`MOST_CORRELATED`]. With more, the threshold is the smallest multiple of 0.01 that leaves at most this number, and
-/// parameters with large correlations stand next to each other.
+/// most [`MOST_CORRELATED`]. With more, this number of parameters is shown: the parameters of interest, and those with the
+/// largest correlations. Parameters with large correlations then stand next to each other.
 /// Returns `None` if the fit has no covariance.
 #[must_use]
 pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correlation> {
@@ -51,32 +51,36 @@ pub fn correlation(result: &FitResult, threshold: Option<f64>) -> Option<Correla
     let matrix: Vec<Vec<Option<f64>>> =
         known.iter().map(|i| known.iter().map(|j| coefficient(*i, *j)).collect()).collect();
     let names: Vec<String> = super::pick(&result.parameter_names, &known);
-    let (parameters, matrix, threshold) = match threshold.is_none().then(|| readable(&matrix)).flatten() {
-        Some(few) => {
-            let (names, matrix) = clustered(&names, &matrix, few);
-            (names, matrix, Some(few))
-        }
-        None => (names, matrix, threshold),
+    let is_poi: Vec<bool> = known.iter().map(|i| is_of_interest(result, *i)).collect();
+    let few = threshold.is_none().then(|| most_correlated(&matrix, &is_poi)).flatten();
+    let Some(few) = few else {
+        let (parameters, subtitle) = (names, subtitle(result));
+        return Some(Correlation { parameters, matrix, threshold, subtitle, ..Correlation::default() });
     };
-    Some(Correlation { parameters, matrix, threshold, subtitle: subtitle(result), ..Correlation::default() })
+    let part: Vec<Vec<Option<f64>>> = few.iter().map(|i| row(&matrix, *i, &few)).collect();
+    let order = super::pick(&few, &cluster::order(&part));
+    let remark = format!("{} of {} parameters, those with the largest correlations", few.len(), names.len());
+    Some(Correlation {
+        parameters: super::pick(&names, &order),
+        matrix: order.iter().map(|i| row(&matrix, *i, &order)).collect(),
+        subtitle: [subtitle(result), remark]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(" · "),
+        ..Correlation::default()
+    })
 }
 
-/// Brings parameters with large correlations together. Those that the threshold leaves out come last.
-fn clustered(
-    names: &[String],
-    matrix: &[Vec<Option<f64>>],
-    threshold: f64,
-) -> (Vec<String>, Vec<Vec<Option<f64>>>) {
-    let is_kept = |i: usize| {
-        let row = matrix.get(i).into_iter().flatten().enumerate();
-        row.filter(|(j, _)| *j != i).any(|(_, rho)| rho.is_some_and(|rho| rho.abs() >= threshold))
-    };
-    let (kept, others): (Vec<usize>, Vec<usize>) = (0..names.len()).partition(|i| is_kept(*i));
-    let part: Vec<Vec<Option<f64>>> =
-        kept.iter().filter_map(|i| matrix.get(*i)).map(|row| super::pick(row, &kept)).collect();
-    let order: Vec<usize> = super::pick(&kept, &cluster::order(&part)).into_iter().chain(others).collect();
-    let rows = order.iter().filter_map(|i| matrix.get(*i)).map(|row| super::pick(row, &order)).collect();
-    (super::pick(names, &order), rows)
+/// Returns the coefficients of parameter `i` with the parameters `order`.
+fn row(matrix: &[Vec<Option<f64>>], i: usize, order: &[usize]) -> Vec<Option<f64>> {
+    matrix.get(i).map(|row| super::pick(row, order)).unwrap_or_default()
+}
+
+fn is_of_interest(result: &FitResult, i: usize) -> bool {
+    let among =
+        |of: &PoiCorrelation| result.parameter_names.get(i).is_some_and(|name| of.parameters.contains(name));
+    result.poi_index == Some(i) || result.poi_correlation.as_ref().is_some_and(among)
 }
 
 /// Builds the plot of the correlations of the parameters of interest. Returns `None` if there are fewer than two, or if
@@ -87,17 +91,22 @@ pub fn poi_correlation(result: &FitResult) -> Option<Correlation> {
     Some(Correlation { parameters, matrix, subtitle: subtitle(result), ..Correlation::default() })
 }
 
-/// Returns the threshold that leaves at most [`MOST_CORRELATED`] parameters; `None` if there are no more.
-fn readable(matrix: &[Vec<Option<f64>>]) -> Option<f64> {
+/// Returns the indices of the [`MOST_CORRELATED`] parameters to show, in ascending order: those of interest, and those with
+/// the largest coefficients with another parameter. Returns `None` if there are no more parameters than that.
+fn most_correlated(matrix: &[Vec<Option<f64>>], is_poi: &[bool]) -> Option<Vec<usize>> {
+    if matrix.len() <= MOST_CORRELATED {
+        return None;
+    }
     let largest = |(i, row): (usize, &Vec<Option<f64>>)| {
         let others = row.iter().enumerate().filter(|(j, _)| *j != i);
-        others.filter_map(|(_, rho)| *rho).map(f64::abs).fold(0.0, f64::max)
+        let size = others.filter_map(|(_, rho)| *rho).map(f64::abs).fold(0.0, f64::max);
+        (is_poi.get(i).copied().unwrap_or(false), size, i)
     };
-    let mut sizes: Vec<f64> = matrix.iter().enumerate().map(largest).collect();
-    sizes.sort_by(|a, b| b.total_cmp(a));
-    let first_left_out = *sizes.get(MOST_CORRELATED)?;
-    // With perfect correlations among more parameters, all of these are shown.
-    Some(((100.0 * first_left_out).floor() / 100.0 + 0.01).min(*sizes.first()?))
+    let mut ranked: Vec<(bool, f64, usize)> = matrix.iter().enumerate().map(largest).collect();
+    ranked.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let mut few: Vec<usize> = ranked.into_iter().take(MOST_CORRELATED).map(|(.., i)| i).collect();
+    few.sort_unstable();
+    Some(few)
 }
 
 fn subtitle(result: &FitResult) -> String {
@@ -111,22 +120,25 @@ fn subtitle(result: &FitResult) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn many_parameters_are_shown_where_they_are_correlated() {
-        let matrix = |n: usize| -> Vec<Vec<Option<f64>>> {
-            let rho = |i: usize, j: usize| 1.0 / (1.0 + i.abs_diff(j) as f64 + (i + j) as f64 / 7.0);
-            (0..n).map(|i| (0..n).map(|j| Some(if i == j { 1.0 } else { rho(i, j) })).collect()).collect()
+    /// A thousand parameters whose first is of interest and has no correlations. All others have nearly the same ones.
+    fn flat(n: usize) -> Vec<Vec<Option<f64>>> {
+        let rho = |i: usize, j: usize| match (i, j) {
+            (i, j) if i == j => 1.0,
+            (0, _) | (_, 0) => 0.0,
+            (i, j) => 0.005 + 1e-9 * (i + j) as f64,
         };
-        assert_eq!(readable(&matrix(40)), None);
-        let threshold = readable(&matrix(100)).unwrap_or(f64::NAN);
-        let kept = matrix(100)
-            .iter()
-            .enumerate()
-            .filter(|(i, row)| row.iter().enumerate().any(|(j, rho)| j != *i && *rho >= Some(threshold)))
-            .count();
-        assert!((20..=40).contains(&kept), "{kept} at {threshold}");
+        (0..n).map(|i| (0..n).map(|j| Some(rho(i, j))).collect()).collect()
+    }
+
+    #[test]
+    fn the_most_correlated_parameters_are_shown_with_those_of_interest() {
+        let is_poi: Vec<bool> = (0..1000).map(|i| i == 0).collect();
+        assert_eq!(most_correlated(&flat(40), &is_poi), None);
+        let few = most_correlated(&flat(1000), &is_poi).unwrap_or_default();
+        let wanted: Vec<usize> = std::iter::once(0).chain(961..1000).collect();
+        assert_eq!(few, wanted);
         let uncorrelated: Vec<Vec<Option<f64>>> =
             (0..60).map(|i| (0..60).map(|j| Some(f64::from(u8::from(i == j)))).collect()).collect();
-        assert_eq!(readable(&uncorrelated), Some(0.0));
+        assert_eq!(most_correlated(&uncorrelated, &[]).map(|few| few.len()), Some(MOST_CORRELATED));
     }
 }
