@@ -151,8 +151,9 @@ fn with_curve(mut plot: ToyDistribution, ndof: Option<i64>, p_value: Option<f64>
     let n = ndof as f64;
     let half = 0.5 * (next - start);
     let reach = CURVE_REACH * (2.0 * n).sqrt();
-    let end = plot.bin_edges.last().copied().unwrap_or(next).max(n + reach) - half;
-    let start = start.min(n - reach).max(0.0) + half;
+    // The axis ends where the curve does. No bin has its middle closer to 0 than half of its width.
+    let end = plot.bin_edges.last().copied().unwrap_or(next).max(n + reach);
+    let start = start.min(n - reach).max(half);
     let step = (end - start) / CURVE_POINTS as f64;
     plot.curve_positions = (0..=CURVE_POINTS).map(|k| start + step * k as f64).collect();
     let probability = |x: &f64| chi2_tail(x - half, n) - chi2_tail(x + half, n);
