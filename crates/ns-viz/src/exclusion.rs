@@ -212,7 +212,12 @@ impl Exclusion {
     ) -> Vec<Entry> {
         let mut entries = Vec::new();
         let confidence = confidence(1.0 - self.cl);
-        let level = trimmed(self.excluded_below, 4);
+        // Signals are usually those of the model, at a strength of 1.
+        let strength = if self.excluded_below == 1.0 {
+            String::new()
+        } else {
+            format!(" at {} = {}", self.poi, trimmed(self.excluded_below, 4))
+        };
         let kinds = [("observed", OBSERVED, observed), ("expected", MEDIAN, median)];
         for ((name, pen, heights), has_line) in kinds.into_iter().zip(has_lines) {
             let known: Vec<f64> = heights.iter().copied().flatten().collect();
@@ -237,11 +242,11 @@ impl Exclusion {
         );
         let missing = count(&|height| height.is_none());
         if inside > 0 {
-            let text = format!("{} < {level} ({inside})", self.poi);
+            let text = format!("excluded{strength} ({inside})");
             entries.push(Entry::new(Symbol::Dot(mark(true)), text));
         }
         if outside > 0 {
-            let text = format!("{} ≥ {level} ({outside})", self.poi);
+            let text = format!("not excluded{strength} ({outside})");
             entries.push(Entry::new(Symbol::Dot(mark(false)), text));
         }
         if missing > 0 {
