@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::analysis::Analysis;
 use crate::diagnosis;
+use crate::present;
 use crate::single_fits::of_single_fits;
 use crate::toys::INTERRUPTED;
 pub use crate::toys::goodness::GoodnessToys;
@@ -168,8 +169,9 @@ fn compare(analysis: &mut Analysis<'_>) -> Result<(GoodnessResult, Vec<f64>), In
     }
     if ndof.is_some_and(|ndof| ndof <= 0) {
         warnings.push(format!(
-            "p_value is null: {n_bins} bins and {n_unconstrained} free parameters without a constraint leave no degree of \
-             freedom"
+            "p_value is null: {} and {} without a constraint leave no degree of freedom",
+            present::count(n_bins, "bin"),
+            present::count(n_unconstrained, "free parameter")
         ));
     }
     let result = GoodnessResult {

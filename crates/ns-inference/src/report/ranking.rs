@@ -2,7 +2,7 @@
 //! group.
 
 use super::{Part, Table};
-use crate::present::{best_fit, sign, signed};
+use crate::present::{best_fit, count, sign, signed};
 use crate::ranking::{Impacts, RankedParameter, RankingResult, Sequence, Shift, Side};
 
 impl RankingResult {
@@ -130,7 +130,7 @@ impl RankingResult {
         .filter_map(|(what, part)| Some(format!("{} {what}", without_plus(part?, self.mu_uncertainty))))
         .collect();
         let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-        format!("impact on {best}{parts}\n{shown}, {} fits", self.n_fits)
+        format!("impact on {best}{parts}\n{shown}, {}", count(self.n_fits, "fit"))
     }
 }
 
