@@ -59,6 +59,10 @@ fn templates(systematics: &[EffectRow], rows: &[TemplateRow]) -> Templates {
             systematic: row.systematic.clone(),
             subject: format!("{}, {}", row.channel, row.sample),
             note: note.to_owned(),
+            x_title: match row.edges {
+                None if row.axis_title.is_empty() => "bin".to_owned(),
+                _ => row.axis_title.clone(),
+            },
             bin_edges: row
                 .edges
                 .clone()

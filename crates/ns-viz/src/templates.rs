@@ -36,6 +36,8 @@ pub struct TemplateSet {
     pub subject: String,
     /// A text about what is left out. If empty, there is none.
     pub note: String,
+    /// Title of the horizontal axis. If empty, there is none.
+    pub x_title: String,
     /// Edges of the bins, one more than there are bins.
     pub bin_edges: Vec<f64>,
     /// Expected events without the systematic.
@@ -240,7 +242,9 @@ impl TemplateSet {
             frame::vertical(page, area, y, ticks_of_y, left, title);
             frame::outline(page, area);
         }
-        frame::horizontal_labels(page, &lower, &x, ticks, Edge::Bottom, "");
+        // A longer title would reach into the panels to the left.
+        let (title, _) = fit(&self.x_title, WIDTH, frame::TITLE_SIZE, frame::TITLE_SIZE);
+        frame::horizontal_labels(page, &lower, &x, ticks, Edge::Bottom, &title);
     }
 
     /// Draws values as steps, with gaps where there are none.
@@ -293,6 +297,7 @@ mod tests {
         TemplateSet {
             systematic: "scale".into(),
             subject: "SR, background".into(),
+            x_title: "mass [GeV]".into(),
             bin_edges: vec![0.0, 1.0, 3.0, 4.0],
             nominal: vec![10.0, 0.0, 5.0],
             uncertainty: vec![1.0, 0.0, 0.5],
@@ -308,7 +313,7 @@ mod tests {
         let one = Templates { sets: vec![set()], ..Templates::default() }.draw().unwrap();
         assert!(one.pages.is_empty());
         let texts: Vec<String> = one.labels().into_iter().map(|label| label.text).collect();
-        for wanted in ["scale", "SR, background", "before smoothing", "change [%]"] {
+        for wanted in ["scale", "SR, background", "before smoothing", "change [%]", "mass [GeV]"] {
             assert!(texts.iter().any(|text| text == wanted), "{texts:?}");
         }
         let many = Templates { sets: vec![set(); 30], ..Templates::default() }.draw().unwrap();

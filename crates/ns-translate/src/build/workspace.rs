@@ -25,6 +25,9 @@ pub struct TemplateRow {
     pub sample: String,
     /// Name of the systematic.
     pub systematic: String,
+    /// Title of the axis of the channel; empty if it has none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub axis_title: String,
     /// Edges of the bins; `None` if they are not known.
     pub edges: Option<Vec<f64>>,
     /// Events of each bin without the systematic.
@@ -224,6 +227,7 @@ impl Writer<'_> {
                     channel: self.channel.name.clone(),
                     sample: self.sample.name.clone(),
                     systematic: systematic.name.clone(),
+                    axis_title: self.channel.title.clone().unwrap_or_default(),
                     edges: self.channel.edges.clone(),
                     nominal: nominal.clone(),
                     uncertainty: self.sample.template.variances.as_ref().map(|_| sigmas.clone()),

@@ -116,6 +116,7 @@ pub(crate) fn templates() -> Templates {
     let set = |systematic: &str, up: Vec<f64>, down: Vec<f64>| TemplateSet {
         systematic: systematic.into(),
         subject: "SR, background".into(),
+        x_title: "mass [GeV]".into(),
         bin_edges: edges.clone(),
         nominal: nominal.clone(),
         uncertainty: nominal.iter().map(|n| (0.4 * n).sqrt()).collect(),
