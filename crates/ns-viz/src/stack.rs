@@ -145,6 +145,12 @@ impl Stack {
         self
     }
 
+    /// Returns the ends of the axis of ratios.
+    #[cfg(test)]
+    pub(crate) fn ratio_ends(&self) -> (f64, f64) {
+        (self.ratio.lo, self.ratio.hi)
+    }
+
     /// Returns the expected yield of each bin, summed over the layers.
     #[cfg(test)]
     pub(crate) fn total(&self) -> &[f64] {
@@ -219,7 +225,7 @@ impl Stack {
         if self.labels.is_empty() {
             frame::horizontal_labels(page, &lowest, &x, &x_ticks, Edge::Bottom, &self.x_title);
         } else {
-            self.name_bins(page, &lowest, &x);
+            self.name_bins(page, &lowest, &x, self.is_flat(area.width()));
         }
     }
 

@@ -16,6 +16,10 @@ pub(crate) const PICTURE: &str = "yields";
 const MARGIN: f64 = 16.0;
 const GUTTER: f64 = 14.0;
 const CAPTION: f64 = 22.0;
+/// Width to the right of a channel.
+const RIGHT: f64 = 8.0;
+/// Largest number of samples that a remark names.
+const MOST_NAMED: usize = 3;
 
 /// The expected yields of one sample in a channel.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -118,7 +122,7 @@ pub struct Yields {
     pub max_samples: usize,
     /// The way in which samples are drawn.
     pub components: Components,
-    /// Ends of the axis of ratios, for all channels; `None` for an axis as long as each channel needs.
+    /// Ends of the axis of ratios, for all channels; `None` for an axis as long as the channels of a page need.
     pub ratio: Option<[f64; 2]>,
     /// Whether a PDF has a page for each channel.
     pub pages: bool,
@@ -178,11 +182,10 @@ impl Yields {
         let catalogue = self.catalogue();
         let stacks = channels
             .iter()
-            .map(|channel| {
-                let stack = catalogue.stack(channel, self.log_y, self.components == Components::Lines)?;
-                Ok(stack.with_ratio(self.ratio))
-            })
+            .map(|channel| catalogue.stack(channel, self.log_y, self.components == Components::Lines))
             .collect::<Result<Vec<_>, _>>()?;
+        let stacks = Stack::share_ratio(stacks);
+        let stacks: Vec<_> = stacks.into_iter().map(|stack| stack.with_ratio(self.ratio)).collect();
 
         let count = channels.len();
         let single = count == 1;
@@ -190,7 +193,8 @@ impl Yields {
         let block = stacks.iter().map(Stack::named_width).fold(block, f64::max);
         let data = |stack: &Stack| if stack.has_ratio() { ratio + frame::SPLIT } else { 0.0 };
         let lower = stacks.iter().map(data).fold(0.0, f64::max);
-        let named = stacks.iter().map(|stack| stack.below_labels(block)).fold(0.0, f64::max);
+        let named =
+            stacks.iter().map(|stack| stack.below_labels(block - RIGHT)).reduce(f64::max).unwrap_or(0.0);
         // A summary has no name of a channel above its panel.
         let caption = if stacks.iter().all(Stack::is_unnamed) { 6.0 } else { CAPTION };
         let each = caption + main + lower + frame::BELOW + named;
@@ -200,9 +204,10 @@ impl Yields {
         let columns = self.columns.unwrap_or(by_default).clamp(1, count);
         let width = 2.0 * MARGIN + columns as f64 * block + (columns - 1) as f64 * GUTTER;
         let room = width - 2.0 * MARGIN;
+        let subtitle = self.full_subtitle(channels);
         let header = Header {
             title: &self.title,
-            subtitle: &self.subtitle,
+            subtitle: &subtitle,
             entries: catalogue.legend(channels, self.components),
         };
         let top = header.height(room);
@@ -212,9 +217,88 @@ impl Yields {
         for (index, stack) in stacks.iter().enumerate() {
             let left = MARGIN + (index % columns) as f64 * (block + GUTTER);
             let top = top + (index / columns) as f64 * each;
-            let area = Area { left, right: left + block - 8.0, top, bottom: top + caption + main + lower };
+            let area = Area { left, right: left + block - RIGHT, top, bottom: top + caption + main + lower };
             stack.draw(&mut page, area, caption, if stack.has_ratio() { ratio } else { 0.0 });
         }
         Ok(page)
+    }
+
+    /// Returns the subtitle with a remark about samples that a logarithmic axis cannot show.
+    fn full_subtitle(&self, channels: &[&ChannelYields]) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for sample in channels.iter().flat_map(|channel| &channel.samples).filter(|_| self.log_y) {
+            let is_negative = sample.counts.iter().chain(&sample.curve).any(|count| *count < 0.0);
+            if is_negative && !names.contains(&sample.name.as_str()) {
+                names.push(&sample.name);
+            }
+        }
+        if names.is_empty() {
+            return self.subtitle.clone();
+        }
+        let rest = names.len().saturating_sub(MOST_NAMED);
+        let mut listed = names.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+        if rest > 0 {
+            listed += &format!(" and {rest} more");
+        }
+        let remark = format!("negative events are not on the logarithmic axis: {listed}");
+        if self.subtitle.is_empty() { remark } else { format!("{} · {remark}", self.subtitle) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn channel(name: &str, counts: Vec<f64>, data: Vec<f64>) -> ChannelYields {
+        let sample = SampleYields { name: format!("of {name}"), counts, ..SampleYields::default() };
+        let data = data.into_iter().map(Some).collect();
+        ChannelYields { name: name.into(), samples: vec![sample], data, ..ChannelYields::default() }
+    }
+
+    #[test]
+    fn panels_of_a_page_share_their_ratios() {
+        let narrow = channel("A", vec![1e4, 1e4], vec![1.01e4, 0.99e4]);
+        let wide = channel("B", vec![10.0, 12.0], vec![19.0, 9.0]);
+        let stacks = |channels: &[&ChannelYields]| -> Vec<(f64, f64)> {
+            let channels: Vec<_> = channels.iter().map(|channel| (*channel).clone()).collect();
+            let yields = Yields { channels, ..Yields::default() };
+            let catalogue = yields.catalogue();
+            let stack = |channel: &ChannelYields| catalogue.stack(channel, false, false).unwrap();
+            let shared = Stack::share_ratio(yields.channels.iter().map(stack).collect());
+            shared.iter().map(Stack::ratio_ends).collect()
+        };
+        let [one, other] = [stacks(&[&narrow]), stacks(&[&wide])].map(|ends| ends[0]);
+        assert!(other.0 < one.0 && other.1 > one.1, "{one:?} {other:?}");
+        assert_eq!(stacks(&[&narrow, &wide]), [other, other]);
+    }
+
+    #[test]
+    fn no_empty_strip_is_below_names() {
+        for n in 2..60 {
+            let counts = vec![10.0; n];
+            let bin_labels: Vec<String> = (0..n).map(|bin| format!("region {bin}")).collect();
+            let regions = ChannelYields { bin_labels, ..channel("", counts.clone(), counts) };
+            let page = Yields { channels: vec![regions], ..Yields::default() }.draw().unwrap();
+            let lowest = page.labels().iter().map(|label| label.bottom).fold(0.0, f64::max);
+            let strip = page.height() - lowest;
+            assert!((0.0..20.0).contains(&strip), "{n} regions: {strip} pixels");
+        }
+    }
+
+    #[test]
+    fn negative_samples_are_named_on_a_logarithmic_axis() {
+        let subtitle = |log_y: bool, subtitle: &str| {
+            let channels = ["a", "b", "c", "d", "e"]
+                .map(|name| channel(name, vec![5.0, if name == "b" { 1.0 } else { -1.0 }], vec![]));
+            let yields =
+                Yields { channels: channels.to_vec(), log_y, subtitle: subtitle.into(), ..Yields::default() };
+            yields.full_subtitle(&yields.channels.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(subtitle(false, "late"), "late");
+        assert_eq!(
+            subtitle(true, "late"),
+            "late · negative events are not on the logarithmic axis: of a, of c, of d and 1 more"
+        );
+        assert!(subtitle(true, "").starts_with("negative events"));
     }
 }

@@ -85,7 +85,7 @@ impl Stack {
         Axis::linear(-half, half)
     }
 
-    /// Returns the axis of the ratio. It is symmetric around 1 if all error bars and uncertainties lie within 0.5
+    /// Returns the axis of the ratio that the channel needs. It is symmetric around 1 if all error bars and uncertainties lie within 0.5
     /// of 1. Otherwise it goes from 0 to the upper end of the largest of them, but at most to [`HIGHEST_RATIO`].
     /// Upper error bars of bins with an expected yield below 1 are ignored, because they can be very long. They may
     /// end in an arrow.
@@ -108,6 +108,16 @@ impl Stack {
         }
         let high = [2.0, 2.5, 3.0].into_iter().find(|high| *high >= 1.0 + 1.05 * up).unwrap_or(HIGHEST_RATIO);
         Axis::linear(0.0, high)
+    }
+}
+
+impl Stack {
+    /// Gives all panels of a page the same axis of ratios, from the lowest to the highest end that one of them needs.
+    pub(crate) fn share_ratio(stacks: Vec<Self>) -> Vec<Self> {
+        let own = stacks.iter().filter(|stack| stack.has_ratio() && !stack.pulls).map(|stack| stack.ratio);
+        let ends = own.map(|axis| [axis.lo, axis.hi]);
+        let common = ends.reduce(|[low, high], [lo, hi]| [low.min(lo), high.max(hi)]);
+        stacks.into_iter().map(|stack| stack.with_ratio(common)).collect()
     }
 }
 

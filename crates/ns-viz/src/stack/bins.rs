@@ -18,20 +18,31 @@ const SMALLEST: f64 = 9.0;
 /// Space between the axis and the names.
 const GAP: f64 = 7.0;
 /// Largest width of the labels of the vertical axis, in pixels.
-const SIDE: f64 = 110.0;
+const SIDE: f64 = 102.0;
+/// Height below names, in pixels.
+const MARGIN: f64 = 10.0;
 
 impl Stack {
     /// Returns the width that a channel needs for the names of its bins, in pixels.
     pub(crate) fn named_width(&self) -> f64 {
-        if self.labels.is_empty() { 0.0 } else { SIDE + NARROWEST * self.labels.len() as f64 }
+        if self.labels.is_empty() { 0.0 } else { 8.0 + SIDE + NARROWEST * self.labels.len() as f64 }
     }
 
-    /// Returns the additional height below a channel of this width for the names of its bins, in pixels.
+    /// Returns the additional height that a channel of this width needs below it for the names of its bins, in pixels. It is
+    /// negative if these need less than numbers with a title.
     pub(crate) fn below_labels(&self, width: f64) -> f64 {
-        if self.labels.is_empty() || self.flat((width - SIDE) / self.labels.len().max(1) as f64) {
-            return 0.0;
-        }
-        (self.longest().min(LONGEST) + GAP - frame::BELOW + 10.0).max(0.0)
+        let height = match (self.labels.is_empty(), self.is_flat(width)) {
+            (true, _) => return 0.0,
+            (_, true) if !self.x_title.is_empty() => return 0.0,
+            (_, true) => TICK_SIZE,
+            (_, false) => self.longest().min(LONGEST),
+        };
+        GAP + height + MARGIN - frame::BELOW
+    }
+
+    /// Whether names run to the right in a channel of this width.
+    pub(super) fn is_flat(&self, width: f64) -> bool {
+        self.fits((width - SIDE) / self.labels.len().max(1) as f64)
     }
 
     fn longest(&self) -> f64 {
@@ -39,14 +50,13 @@ impl Stack {
     }
 
     /// Whether names fit below bins of this width, in a somewhat smaller font if they are long.
-    fn flat(&self, bin: f64) -> bool {
+    fn fits(&self, bin: f64) -> bool {
         self.longest() * SMALLEST <= (bin - 6.0) * TICK_SIZE
     }
 
-    /// Writes the names below the bins. Names that are too long run upwards.
-    pub(super) fn name_bins(&self, page: &mut Drawing, area: &Area, x: &Axis) {
+    /// Writes the names below the bins. Names that are too long, and are not `flat`, run upwards.
+    pub(super) fn name_bins(&self, page: &mut Drawing, area: &Area, x: &Axis, flat: bool) {
         let width = area.width() / self.labels.len().max(1) as f64;
-        let flat = self.flat(width);
         // All names have one size.
         let size = TICK_SIZE.min(0.9 * width);
         let sizes = self.labels.iter().map(|label| fit(label, LONGEST, size, size.min(8.0)).1);
