@@ -3,6 +3,7 @@
 
 use ns_core::{Control, Execution, Model, Session};
 use ns_inference::picture::{self, BlindError, BlindRange, Scanned};
+use ns_inference::yields::Stage;
 use ns_inference::{
     FitOptions, LimitOptions, RankingOptions, ScanAxis, ScanOptions, fit, open_session, prefit_yields,
     ranking, scan, upper_limit,
@@ -201,4 +202,33 @@ fn projections_of_blinded_events_show_no_data() {
     assert!(yields.channels[1].data.is_empty(), "the other observable of the same events");
     assert_eq!(yields.channels[1].note, "no data: x is blinded");
     assert_eq!(yields.channels[2].data.len(), 4, "other events");
+}
+
+#[test]
+fn a_summary_after_the_fit_has_nothing_of_a_region_with_a_blinded_range() {
+    let (model, session) = open();
+    let before = prefit_yields(&model, session.as_ref(), &FitOptions::default()).unwrap();
+    let picture = |stage: Stage, factor: f64| {
+        let (mut result, mut before) = (before.clone(), before.clone());
+        result.stage = stage;
+        let hidden = &mut result.channels[0];
+        hidden.blind = vec![(0.0, 1.0)];
+        hidden.data_sum *= factor;
+        hidden.sum *= factor;
+        hidden.sum_uncertainty = hidden.sum_uncertainty.map(|sigma| sigma * factor);
+        hidden.samples.iter_mut().for_each(|sample| sample.sum *= factor);
+        before.channels[0].sum *= factor;
+        picture::summary(&result, Some(&before))
+    };
+    let after = picture(Stage::Postfit, 1.0);
+    assert_eq!(after, picture(Stage::Postfit, 3.0));
+    let svg = after.draw().unwrap().to_svg();
+    assert!(svg.contains(">blinded<"), "the legend has the region");
+    let channel = &after.channels[0];
+    assert_eq!((channel.data[0], channel.uncertainty[0], channel.before[0]), (None, None, None));
+    assert!(channel.samples.iter().all(|sample| sample.counts[0] == 0.0));
+    // What nobody fitted to the data of the region is drawn.
+    let expected = &picture(Stage::Prefit, 1.0).channels[0];
+    assert_eq!((expected.data[0], expected.blind.as_slice()), (None, &[(0.0, 1.0)][..]));
+    assert!(expected.samples.iter().any(|sample| sample.counts[0] > 0.0));
 }
