@@ -88,7 +88,7 @@ function meter(parent) {
   parent.replaceChildren(make("p", {}, bar, " ", text));
   return ({ done, total }) => {
     Object.assign(bar, { max: Math.max(total, 1), value: done });
-    text.textContent = `${done} of ${total} fits`;
+    text.textContent = `${done} of ${total} ${total === 1 ? "fit" : "fits"}`;
   };
 }
 
