@@ -7,8 +7,9 @@ use ns_core::{Control, Model, Session};
 use ns_inference::present::{measurement, significant};
 use ns_inference::report::{Part, Report, RunInfo, Table, to_json};
 use ns_inference::{
-    FitOptions, FitResult, InferenceError, LimitOptions, RankingOptions, fit, goodness_of_fit, picture,
-    postfit_yields, prefit_yields, ranking, significance, upper_limit,
+    FitOptions, FitResult, InferenceError, LimitOptions, RankingOptions, YieldsAt, expected_yields, fit,
+    goodness_of_fit, picture,
+    ranking, significance, upper_limit,
 };
 use ns_translate::Contents;
 use ns_viz::{Drawing, Format, PictureError, Pulls, Ranking};
@@ -175,12 +176,13 @@ impl Analyses<'_> {
     fn yields(&self, section: &mut Section, fitted: Option<&FitResult>) -> Result<(), CliError> {
         let started = Instant::now();
         section.command = self.command("yields", &["-o", "yields.json", "--plot", "yields.svg"]);
-        let before = prefit_yields(self.model, self.session, self.options)?;
+        let before = expected_yields(self.model, self.session, self.options, YieldsAt::Prefit)?;
         section.parts.push(Part::Text("Before the fit".to_owned()));
         section.parts.extend(before.parts(false));
         figure(section, "yields_before.svg", "Events before the fit", picture::yields(&before).draw())?;
         if let Some(fitted) = fitted {
-            let after = postfit_yields(self.model, self.session, self.options, fitted)?;
+            let at = YieldsAt::Postfit(fitted);
+            let after = expected_yields(self.model, self.session, self.options, at)?;
             section.parts.push(Part::Text("After the fit".to_owned()));
             section.parts.extend(after.parts(false));
             figure(section, "yields.svg", "Events after the fit", picture::yields(&after).draw())?;
