@@ -34,7 +34,7 @@ fn it_has_every_analysis_and_the_results_of_their_commands() {
         run(&["report", &fixture("simple_workspace.json"), "-o", to.to_str().unwrap(), "--fix", "lumi=1"]);
     assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
     let page = page(&to);
-    for id in ["model", "fit", "yields", "ranking", "gof", "significance", "limit"] {
+    for id in ["model", "fit", "diagnostics", "yields", "ranking", "gof", "significance", "limit"] {
         assert!(page.contains(&format!("<section id=\"{id}\">")), "{id}");
     }
     // The commands of the page give the results of the page.
@@ -44,13 +44,24 @@ fn it_has_every_analysis_and_the_results_of_their_commands() {
         .filter_map(|rest| rest.split("</pre>").next())
         .map(|text| text.replace("&quot;", "\""))
         .collect();
-    assert_eq!(commands.len(), 7);
+    // The fit has its pulls in two pictures, and the yields are there before and after it.
+    assert_eq!(commands.len(), 11, "{commands:#?}");
+    let whole: Vec<&str> = commands.iter().flat_map(|line| line.split(' ')).collect();
+    for file in fs::read_dir(&to).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        assert!(name == "index.html" || whole.contains(&name.as_str()), "no command makes {name}");
+    }
     for (name, key, command) in [
         ("fit.json", "twice_nll", "fit"),
         ("limit.json", "observed", "upper-limit"),
         ("gof.json", "chi2", "gof"),
+        ("yields.json", "channels", "yields"),
+        ("yields_before.json", "channels", "yields"),
     ] {
-        let line = commands.iter().find(|line| line.starts_with(&format!("nextstat {command} "))).unwrap();
+        let is_its = |line: &&String| {
+            line.starts_with(&format!("nextstat {command} ")) && line.contains(&format!(" -o {name}"))
+        };
+        let line = commands.iter().find(is_its).unwrap();
         let words = shlex::split(line).unwrap();
         let again = folder.path().join(name);
         let words: Vec<&str> = words
@@ -65,7 +76,50 @@ fn it_has_every_analysis_and_the_results_of_their_commands() {
         let (here, there) = (value(&again), value(&to.join(name)));
         assert_eq!(here[key], there[key], "{name}");
         assert_eq!(here["model_digest"], there["model_digest"]);
+        if command == "yields" {
+            assert!(there["channels"][0]["samples"][0]["sum_uncertainty"].is_f64(), "{there}");
+        }
     }
+    // The pictures of pulls are drawn again from the result.
+    for name in ["pulls.svg", "pulls_of_bins.svg"] {
+        let line = commands.iter().find(|line| line.contains(&format!(" draw fit.json -o {name}"))).unwrap();
+        let again = folder.path().join(name);
+        let words = shlex::split(line).unwrap();
+        let words: Vec<&str> = words
+            .iter()
+            .skip(1)
+            .map(|word| match word.as_str() {
+                "fit.json" => to.join("fit.json").to_str().unwrap().to_owned(),
+                word if word == name => again.to_str().unwrap().to_owned(),
+                word => word.to_owned(),
+            })
+            .map(|word| &*word.leak())
+            .collect();
+        let output = run(&words);
+        assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+        assert_eq!(fs::read(&again).unwrap(), fs::read(to.join(name)).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn a_model_of_one_parameter_has_no_command_that_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().to_str().unwrap();
+    let workspace = serde_json::json!({
+        "channels": [{"name": "c", "samples": [
+            {"name": "s", "data": [5.0], "modifiers": [{"name": "mu", "type": "normfactor", "data": null}]},
+            {"name": "b", "data": [50.0], "modifiers": []},
+        ]}],
+        "observations": [{"name": "c", "data": [55.0]}],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}], "version": "1.0.0",
+    });
+    let model = folder.path().join("one.json");
+    fs::write(&model, workspace.to_string()).unwrap();
+    let output = run(&["report", model.to_str().unwrap(), "-o", to]);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    let page = page(folder.path());
+    assert!(page.contains("Parameters without a constraint") && !page.contains("Pulls of the"), "{page}");
+    assert!(page.contains("-o ranking.json</pre>"), "{page}");
 }
 
 #[test]

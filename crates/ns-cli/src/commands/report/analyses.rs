@@ -8,14 +8,14 @@ use ns_inference::present::{measurement, significant};
 use ns_inference::report::{Part, Report, RunInfo, Table, to_json};
 use ns_inference::{
     FitOptions, FitResult, InferenceError, LimitOptions, RankingOptions, YieldsAt, expected_yields, fit,
-    goodness_of_fit, picture,
-    ranking, significance, upper_limit,
+    goodness_of_fit, picture, ranking, significance, upper_limit,
 };
 use ns_translate::Contents;
 use ns_viz::{Drawing, Format, PictureError, Pulls, Ranking};
 use serde::Serialize;
 
-use super::command::command;
+use super::command::{command, joined};
+use super::diagnostics::diagnostics;
 use super::{ReportArgs, ReportFile};
 use crate::contents;
 use crate::error::CliError;
@@ -28,8 +28,8 @@ pub(super) struct Section {
     /// Name of the section in links.
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// The command that makes the result again.
-    pub(super) command: String,
+    /// The commands that make the files of the section again, in this order.
+    pub(super) commands: Vec<String>,
     /// What the summary at the top of the page says of this analysis: names and values.
     pub(super) summary: Vec<(String, String)>,
     pub(super) warnings: Vec<String>,
@@ -41,6 +41,9 @@ pub(super) struct Section {
     /// Whether the analysis succeeded, with fits that converged.
     pub(super) good: bool,
 }
+
+/// File of the pulls of the parameters of single bins, if there are others.
+const BINS: &str = "pulls_of_bins.svg";
 
 /// A picture, which is one of the files of its section.
 pub(super) struct Figure {
@@ -66,6 +69,7 @@ impl Analyses<'_> {
             fitted = Some(self.fit(section)?);
             Ok(())
         }));
+        sections.extend(fitted.as_ref().map(|fitted| self.diagnostics(fitted)));
         type Analysis<'b> =
             (&'static str, &'static str, Box<dyn FnOnce(&mut Section) -> Result<(), CliError> + 'b>);
         let rest: [Analysis<'_>; 5] = [
@@ -117,7 +121,7 @@ impl Analyses<'_> {
         Section {
             id: "model",
             title: "Model",
-            command: self.command("inspect", &[]),
+            commands: vec![self.command("inspect", &[])],
             summary,
             warnings,
             parts: contents::parts(contents),
@@ -130,10 +134,6 @@ impl Analyses<'_> {
         let started = Instant::now();
         let options = self.options.clone().covariance(true);
         let result = self.work("fit", |control| fit(self.model, self.session, &options, control))?;
-        section.command = self.command(
-            "fit",
-            &["-o", "fit.json", "--plot", "pulls.svg", "--plot-correlation", "correlation.svg"],
-        );
         let mut written = result.clone();
         written.take_large_covariance(None);
         let ran = self.ran(started);
@@ -154,33 +154,64 @@ impl Analyses<'_> {
         let pulls = picture::pulls(&result);
         let (bins, others): (Vec<_>, Vec<_>) =
             pulls.rows.iter().cloned().partition(|row| row.parameter.ends_with(']'));
-        let groups = match bins.is_empty() || others.is_empty() {
-            true => vec![("pulls.svg", "Pulls of the constrained parameters", pulls.rows.clone())],
-            false => vec![
-                ("pulls.svg", "Pulls of the systematic uncertainties", others),
-                ("pulls_of_bins.svg", "Pulls of the parameters of single bins", bins),
-            ],
+        let mut flags = vec!["-o", "fit.json"];
+        let mut again = Vec::new();
+        let is_split = !bins.is_empty() && !others.is_empty();
+        let systematics = match others.iter().any(|row| row.pull.is_some()) {
+            true => "Pulls of the systematic uncertainties",
+            false => "Parameters without a constraint",
         };
-        for (file, caption, rows) in groups {
-            if !rows.is_empty() {
-                figure(section, file, caption, Pulls { rows, ..pulls.clone() }.draw())?;
+        let groups = [
+            ("pulls.svg", systematics, "--exclude", others),
+            (
+                if is_split { BINS } else { "pulls.svg" },
+                "Pulls of the parameters of single bins",
+                "--include",
+                bins,
+            ),
+        ];
+        for (file, caption, choice, rows) in groups {
+            if rows.is_empty() {
+                continue;
+            }
+            figure(section, file, caption, Pulls { rows, ..pulls.clone() }.draw())?;
+            match is_split {
+                true => again.push(joined(&["nextstat", "draw", "fit.json", "-o", file, choice, "*]"])),
+                false => flags.extend(["--plot", file]),
             }
         }
         if let Some(correlation) = picture::correlation(&result, None) {
             let caption = "Correlations of the parameters";
             figure(section, "correlation.svg", caption, correlation.draw())?;
+            flags.extend(["--plot-correlation", "correlation.svg"]);
         }
+        section.commands = std::iter::once(self.command("fit", &flags)).chain(again).collect();
         Ok(result)
+    }
+
+    /// Returns what the fit found out about its minimum. The numbers are those of its result.
+    fn diagnostics(&self, fitted: &FitResult) -> Section {
+        Section {
+            id: "diagnostics",
+            title: "Diagnostics",
+            commands: vec![self.command("fit", &["-o", "fit.json"])],
+            parts: vec![Part::Table(diagnostics(fitted))],
+            good: true,
+            ..Section::default()
+        }
     }
 
     fn yields(&self, section: &mut Section, fitted: Option<&FitResult>) -> Result<(), CliError> {
         let started = Instant::now();
-        section.command = self.command("yields", &["-o", "yields.json", "--plot", "yields.svg"]);
+        let flags = ["--prefit", "-o", "yields_before.json", "--plot", "yields_before.svg"];
+        section.commands.push(self.command("yields", &flags));
         let before = expected_yields(self.model, self.session, self.options, YieldsAt::Prefit)?;
         section.parts.push(Part::Text("Before the fit".to_owned()));
         section.parts.extend(before.parts(false));
         figure(section, "yields_before.svg", "Events before the fit", picture::yields(&before).draw())?;
         if let Some(fitted) = fitted {
+            let flags = ["-o", "yields.json", "--plot", "yields.svg"];
+            section.commands.push(self.command("yields", &flags));
             let at = YieldsAt::Postfit(fitted);
             let after = expected_yields(self.model, self.session, self.options, at)?;
             section.parts.push(Part::Text("After the fit".to_owned()));
@@ -197,8 +228,7 @@ impl Analyses<'_> {
     fn ranking(&self, section: &mut Section) -> Result<(), CliError> {
         let started = Instant::now();
         let top = self.args.top.to_string();
-        section.command =
-            self.command("ranking", &["--top", &top, "-o", "ranking.json", "--plot", "ranking.svg"]);
+        let mut flags = vec!["--top", &top, "-o", "ranking.json"];
         let mut options = RankingOptions::default().fit(self.options.clone());
         options.top = Some(self.args.top as usize);
         let result = self.work("ranking", |control| ranking(self.model, self.session, &options, control))?;
@@ -207,14 +237,16 @@ impl Analyses<'_> {
         if !result.ranking.is_empty() {
             let drawing = Ranking { max_rows: options.top, ..picture::ranking(&result) }.draw();
             figure(section, "ranking.svg", "Parameters of largest impact", drawing)?;
+            flags.extend(["--plot", "ranking.svg"]);
         }
+        section.commands.push(self.command("ranking", &flags));
         let warnings = result.warnings.clone();
         self.finish(section, "ranking.json", result, self.ran(started), warnings)
     }
 
     fn goodness(&self, section: &mut Section) -> Result<(), CliError> {
         let started = Instant::now();
-        section.command = self.command("gof", &["-o", "gof.json"]);
+        section.commands.push(self.command("gof", &["-o", "gof.json"]));
         let result =
             self.work("fit", |control| goodness_of_fit(self.model, self.session, self.options, control))?;
         section.parts = result.parts();
@@ -227,7 +259,7 @@ impl Analyses<'_> {
 
     fn significance(&self, section: &mut Section) -> Result<(), CliError> {
         let started = Instant::now();
-        section.command = self.command("significance", &["-o", "significance.json"]);
+        section.commands.push(self.command("significance", &["-o", "significance.json"]));
         let result =
             self.work("test", |control| significance(self.model, self.session, self.options, control))?;
         section.parts = result.parts();
@@ -242,8 +274,7 @@ impl Analyses<'_> {
     fn limit(&self, section: &mut Section) -> Result<(), CliError> {
         let started = Instant::now();
         let cl = self.args.cl.to_string();
-        section.command =
-            self.command("upper-limit", &["--cl", &cl, "-o", "limit.json", "--plot", "limit.svg"]);
+        let mut flags = vec!["--cl", &cl, "-o", "limit.json"];
         let options = LimitOptions::default().cl(self.args.cl).fit(self.options.clone()).auto_scan(Some(41));
         let result =
             self.work("limit", |control| upper_limit(self.model, self.session, &options, control))?;
@@ -255,7 +286,9 @@ impl Analyses<'_> {
         section.summary.push((format!("upper limit on {}", result.param), text));
         if let Some(limit) = picture::limit(&result) {
             figure(section, "limit.svg", "CLs and its expected bands", limit.draw())?;
+            flags.extend(["--plot", "limit.svg"]);
         }
+        section.commands.push(self.command("upper-limit", &flags));
         let warnings = result.warnings.clone();
         self.finish(section, "limit.json", result, self.ran(started), warnings)
     }

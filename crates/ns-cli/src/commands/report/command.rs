@@ -22,8 +22,13 @@ pub(super) fn command(arguments: &[OsString], name: &str, more: &[&str]) -> Stri
         }
     }
     words.extend(more.iter().map(|word| (*word).to_owned()));
+    joined(&words.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Returns the command line of these words, quoted for a shell.
+pub(super) fn joined(words: &[&str]) -> String {
     // A NUL byte, which cannot be quoted, cannot be in an argument either.
-    shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default()
+    shlex::try_join(words.iter().copied()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod analyses;
 mod command;
+mod diagnostics;
 mod page;
 
 use std::path::{Path, PathBuf};

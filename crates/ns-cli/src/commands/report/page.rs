@@ -58,8 +58,8 @@ fn shown(section: &Section) -> String {
     }
     add(format!("<div class=\"numbers\">\n{}</div>\n", DocumentFormat::Html.render(&section.parts)));
     let mut closing = String::new();
-    if !section.command.is_empty() {
-        let _ = writeln!(closing, "<pre>{}</pre>", html_escaped(&section.command));
+    for command in &section.commands {
+        let _ = writeln!(closing, "<pre>{}</pre>", html_escaped(command));
     }
     let results: Vec<String> = section
         .files
