@@ -156,7 +156,8 @@ def test_files_that_are_no_models_get_our_words(browser, url):  # noqa: F811
         ("shapes.root", b"root\0\0", "shapes.root has templates, but no model. Drop it together with the XML"),
         ("cut.json", b'{"channels": [', "cut.json is not complete JSON"),
         ("cut.json.gz", gzip.compress(b"{}" * 500)[:20], "cut.json.gz begins like a file of gzip"),
-        ("fit.json", b'{"bestfit": [1]}', "with the keys bestfit, but not a model"),
+        ("fit.json", b'{"bestfit": [1]}', "is JSON with the key bestfit, but not a model"),
+        ("empty.json", b"{}", "empty.json is JSON, but not a model"),
         ("set.json", json.dumps(patch).encode(), "set.json is a patchset. Drop the workspace that it changes first"),
     ]:
         drop(browser, (name, data))
@@ -168,6 +169,14 @@ def test_files_that_are_no_models_get_our_words(browser, url):  # noqa: F811
     choices = browser.find_elements(By.CSS_SELECTOR, "#patch option")
     assert [choice.text for choice in choices] == ["point3", "point4"]
     keep(browser, "patchset")
+    # The digest of a patchset is that of the file, where 5.0 is not 5.
+    made_for = [(name, (FIXTURES / name).read_bytes()) for name in ("background_only.json", "patchset.json")]
+    drop(browser, *made_for)
+    shown("background_only with patchset.json")
+    WebDriverWait(browser, 60).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#panel table"))
+    assert not browser.find_element(By.ID, "message").is_displayed(), message()
+    choices = browser.find_elements(By.CSS_SELECTOR, "#patch option")
+    assert [choice.text for choice in choices] == [f"gluino_{masses}" for masses in ("1400_200", "1600_400", "1800_600")]
 
 
 def test_files_and_archives_of_other_formats_are_analysed(browser, url):  # noqa: F811

@@ -24,7 +24,7 @@ async function send(path, options = {}) {
 }
 
 const post = (path, body) =>
-  send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  send(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: json(body) });
 
 // Waits for the answer. If the request became a job, `show` gets its progress.
 async function answered(path, body, show) {
@@ -143,8 +143,8 @@ async function open(key) {
 // The patches of the chosen model, as the server takes them.
 function patches() {
   if (!state.patch) return {};
-  if (state.patch.kind === "patch") return { patches: [{ patch: state.patch.value }] };
-  return { patches: [{ patchset: state.patch.value, name: by("patch").value }] };
+  if (state.patch.kind === "patch") return { patches: [{ patch: state.patch.text }] };
+  return { patches: [{ patchset: state.patch.text, name: by("patch").value }] };
 }
 
 // Sends the model once. Later requests refer to it by its digests.
@@ -174,7 +174,7 @@ async function read(files, tab = "summary") {
     const model = packed.find(({ kind, isText }) => kind === "archive" || isText) ?? packed[0] ?? all.find(({ kind }) => kind === "model");
     const patch = all.find(({ kind }) => kind.startsWith("patch"));
     if (model) {
-      state.source = packed.length ? await together(packed) : { workspace: model.value };
+      state.source = packed.length ? await together(packed) : { workspace: model.text };
       state.name = model.file.name.replace(/(\.json|\.tar)?(\.gz|\.tgz|\.zip)?$/, "");
       state.tab = tab;
       by("member").value = "";

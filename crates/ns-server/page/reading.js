@@ -39,7 +39,23 @@ async function unpacked(file) {
   }
 }
 
-// Returns the contents of a file, and their kind: `model`, `patch` or `patchset` with JSON, `archive`, or `part` with bytes.
+// JSON as it is in a file. A number that is read and written again may change, as 5.0 does to 5, and with it the digest of a
+// workspace, for which a patchset is made.
+class Unparsed {
+  constructor(text) { this.text = text; }
+}
+
+// Returns a value as JSON, with the texts of files in it as they are.
+function json(value) {
+  if (value instanceof Unparsed) return value.text;
+  if (Array.isArray(value)) return `[${value.map(json).join(",")}]`;
+  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
+  const entries = Object.entries(value).filter(([, entry]) => entry !== undefined);
+  return `{${entries.map(([key, entry]) => `${JSON.stringify(key)}:${json(entry)}`).join(",")}}`;
+}
+
+// Returns the contents of a file, and their kind: `model`, `patch` or `patchset` with JSON and its text, `archive`, or `part`
+// with bytes.
 async function readFile(file) {
   const bytes = await unpacked(file);
   if (isTar(bytes) || isZip(bytes)) return { kind: "archive", value: file };
@@ -58,12 +74,14 @@ async function readFile(file) {
     const line = content.trim().split("\n")[0].slice(0, 60);
     throw new Error(`${file.name} is not a model: it begins with "${line}". ${TAKES}`);
   }
-  if (Array.isArray(value) && value.every((entry) => entry && typeof entry.op === "string")) return { kind: "patch", value };
+  const text = new Unparsed(content);
+  if (Array.isArray(value) && value.every((entry) => entry && typeof entry.op === "string")) return { kind: "patch", value, text };
   const has = (...keys) => value !== null && typeof value === "object" && keys.every((key) => key in value);
-  if (has("patches", "metadata")) return { kind: "patchset", value };
-  if (has("channels") || has("distributions")) return { kind: "model", value };
-  const keys = has() && !Array.isArray(value) ? ` with the keys ${Object.keys(value).slice(0, 5).join(", ")}` : "";
-  throw new Error(`${file.name} is JSON${keys}, but not a model. ${TAKES}`);
+  if (has("patches", "metadata")) return { kind: "patchset", value, text };
+  if (has("channels") || has("distributions")) return { kind: "model", value, text };
+  const keys = has() && !Array.isArray(value) ? Object.keys(value).slice(0, 5) : [];
+  const shown = keys.length ? ` with the ${keys.length === 1 ? "key" : "keys"} ${keys.join(", ")}` : "";
+  throw new Error(`${file.name} is JSON${shown}, but not a model. ${TAKES}`);
 }
 
 // Returns a tar archive of files with bytes.

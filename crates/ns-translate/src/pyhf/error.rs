@@ -165,7 +165,8 @@ pub enum WorkspaceError {
     #[error(
         "patchset {origin} was made for another workspace: it expects one with {algorithm} digest {expected}, \
          but this one has {actual}. Use the background-only workspace that was published with the patchset, \
-         unchanged, or switch the digest check off (--no-digest-check, digest_check=False) if the difference is intended."
+         unchanged. If the difference is intended, switch the check off: --no-digest-check on the command line, digest_check \
+         in Python and in requests to a server."
     )]
     DigestMismatch {
         /// File of the patchset and name of the patch.
