@@ -179,6 +179,29 @@ def test_files_that_are_no_models_get_our_words(browser, url):  # noqa: F811
     assert [choice.text for choice in choices] == [f"gluino_{masses}" for masses in ("1400_200", "1600_400", "1800_600")]
 
 
+def test_wide_tables_say_that_they_scroll(browser, url):  # noqa: F811
+    def hints():
+        return [hint for hint in browser.find_elements(By.CSS_SELECTOR, "#panel .hint") if hint.is_displayed()]
+
+    names = [f"signal_region_{i}_of_many" for i in range(12)]
+    mu = {"name": "mu", "type": "normfactor", "data": None}
+    workspace = {
+        "channels": [{"name": name, "samples": [
+            {"name": "s", "data": [5.0], "modifiers": [mu]}, {"name": "b", "data": [50.0], "modifiers": []}]} for name in names],
+        "observations": [{"name": name, "data": [56.0]} for name in names],
+        "measurements": [{"name": "m", "config": {"poi": "mu", "parameters": []}}], "version": "1.0.0",
+    }
+    browser.get(url)
+    drop(browser, ("wide.json", json.dumps(workspace).encode()))
+    WebDriverWait(browser, 60).until(lambda _: browser.find_elements(By.CSS_SELECTOR, "#panel table"))
+    assert not hints()
+    browser.find_element(By.CSS_SELECTOR, "[data-key=yields]").click()
+    WebDriverWait(browser, 60).until(lambda _: hints())
+    heights = {row.size["height"] for row in browser.find_elements(By.CSS_SELECTOR, "#panel tbody tr")}
+    assert max(heights) < 40, "a value and its uncertainty are in one line"
+    keep(browser, "wide")
+
+
 def test_files_and_archives_of_other_formats_are_analysed(browser, url):  # noqa: F811
     def summary(words):
         WebDriverWait(browser, 60).until(lambda _: words in browser.find_element(By.ID, "summary").text)

@@ -25,7 +25,10 @@ function table(titles, rows, numbers = []) {
   const cell = (tag, text, i) => make(tag, { textContent: text, className: numbers.includes(i) ? "number" : "" });
   const head = make("tr", {}, ...titles.map((title, i) => cell("th", title, i)));
   const body = rows.map((row) => make("tr", {}, ...row.map((text, i) => cell("td", text, i))));
-  return make("div", { className: "scroll" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+  const box = make("div", { className: "scroll", tabIndex: 0 }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+  const hint = make("p", { className: "hint quiet", textContent: "The table is wider than the page: scroll it to the right.", hidden: true });
+  new ResizeObserver(() => { hint.hidden = box.scrollWidth <= box.clientWidth; }).observe(box);
+  return make("div", {}, hint, box);
 }
 
 const line = (text, id) => make("p", { className: "result", textContent: text, ...(id ? { id } : {}) });
