@@ -1,4 +1,4 @@
-"""The server's page in a browser: Chromium without a window, driven by Selenium."""
+"""The server's page in a browser: Chromium or Chrome without a window, driven by Selenium."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-
 @pytest.fixture
 def browser(tmp_path):
     """A browser with a profile of its own."""
-    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
+    driver = shutil.which("chromedriver")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if driver is None or chromium is None:
-        pytest.skip("NOT TESTED: the page needs chromium and chromedriver")
+        pytest.skip("NOT TESTED: the page needs chromedriver, and chromium or google-chrome")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     for flag in [*FLAGS, f"--user-data-dir={tmp_path / 'profile'}"]:
