@@ -24,6 +24,7 @@ mod start;
 mod streams;
 mod style;
 mod table;
+mod usage;
 
 use std::process::ExitCode;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches};
 
+use crate::usage::{self, is_input};
 use crate::{Cli, args, error, examples, output, settings, style};
 
 /// Parses the command line. A negative number after a flag is read as the value of the flag, not as another flag. If
@@ -37,7 +38,7 @@ pub(crate) fn parsed() -> Cli {
         {
             output::complain("settings", &given);
         }
-        with_tip(error).exit()
+        usage::with_nearest_command(usage::with_model_named(with_tip(error)), &command).exit()
     });
     let quiet = matches.subcommand().is_some_and(|(_, flags)| is_quiet(flags));
     output::announce_files(!quiet);
@@ -68,7 +69,7 @@ fn complained<T>(error: &error::CliError) -> T {
 /// Returns the description of the command line, with examples.
 pub(crate) fn described() -> Command {
     Cli::command().mut_subcommands(|command| {
-        examples::add(command).mut_args(|arg| match arg.get_id() == "input" {
+        usage::model_first(examples::add(command)).mut_args(|arg| match is_input(&arg) {
             true => {
                 let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
                 arg.help(format!("{help}; may be the first argument, without -i"))
@@ -78,14 +79,10 @@ pub(crate) fn described() -> Command {
     })
 }
 
-/// Puts `-i` before the model if it is the first argument of a command. Commands with other arguments that have no flag
-/// are left as they are.
+/// Puts `-i` before the model if it is the first argument of a command.
 fn with_input(mut arguments: Vec<OsString>, program: &Command) -> Vec<OsString> {
     let command = arguments.get(1).and_then(|name| program.find_subcommand(name));
-    let takes_input = command.is_some_and(|command| {
-        command.get_arguments().any(|arg| arg.get_id() == "input")
-            && command.get_positionals().next().is_none()
-    });
+    let takes_input = command.is_some_and(usage::takes_model);
     let is_model = |first: &OsString| first == "-" || !first.as_encoded_bytes().starts_with(b"-");
     if takes_input && arguments.get(2).is_some_and(is_model) {
         arguments.insert(2, "-i".into());
