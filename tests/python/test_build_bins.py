@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import tempfile
+import warnings
 
 import nextstat
 import numpy as np
@@ -407,3 +408,29 @@ def test_a_patchset_of_histograms_is_a_grid(tmp_path):
         search.patchset({1: {"VR": background}})
     with pytest.raises(ValueError, match="other bins"):
         search.patchset({1: {"SR": build.fill([1.0], [0, 1, 3])}})
+
+
+def test_a_warning_of_the_builder_comes_once_at_the_line_that_calls_it():
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        model = build.BinnedBuilder("search")
+        model.channel("SR", [5.0, 6.0], [0, 1, 2]).sample("b", [4.0, 5.0])
+        model.model()
+        model.document()
+        model.build().model()
+    (warning,) = found
+    assert "names no parameter of interest" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_warnings_of_pyhfs_models_come_once_at_the_line_that_calls():
+    workspace = {
+        "channels": [{"name": "c", "samples": [{"name": "s", "data": [5.0], "modifiers": [
+            {"name": "norm", "type": "normfactor", "data": None}]}]}],
+    }
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        nextstat.from_pyhf(workspace)
+    texts = [str(warning.message) for warning in found]
+    assert len(texts) == len(set(texts)) and any("has no observations" in text for text in texts), texts
+    assert {warning.filename for warning in found} == {__file__}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
-from . import _native
+from . import _native, _warn
 from ._rows import Record, Row, Rows
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def grid(
         raised.result = found
         raise raised
     for warning in found.warnings:
-        warnings.warn(warning, stacklevel=2)
+        _warn.warn(warning)
     return found
 
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from . import _native
+from . import _native, _warn
 
 
 def from_pyhf(source, data=None, *, measurement=None, patch=None, poi=None, **options):
@@ -59,13 +59,15 @@ def _workspace(spec, poi, measurement):
 
 
 def _observed(workspace, data, options):
-    model = _native.load_workspace(workspace, **options)
+    # The model of these observations has the same warnings.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = _native.load_workspace(workspace, **options)
     n_bins = sum(model.channels.values())
     if data is None:
-        warnings.warn(
+        _warn.warn(
             "a pyhf model has no observations: this one observes what it expects at its initial parameters; "
-            "give from_pyhf(model, data), or data= to the analysis",
-            stacklevel=3,
+            "give from_pyhf(model, data), or data= to the analysis"
         )
         main = model.expected_data(model.init, False)
     else:

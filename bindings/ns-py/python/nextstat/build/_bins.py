@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from typing import Any, Literal, TypeAlias
@@ -12,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _native
+from .. import _native, _warn
 from ._histogram import Filled, Floats, histogram
 
 #: How two templates are made symmetric.
@@ -29,8 +28,10 @@ class BuiltWorkspace:
     titles and bin edges of the channels, for pictures; workspaces of pyhf have no place for them.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, notes: Sequence[str] = ()) -> None:
         found = json.loads(text)
+        # Warnings that the builder has issued.
+        self._notes = notes
         self.workspace: dict[str, Any] = found["workspace"]
         self.systematics: list[dict[str, Any]] = found["systematics"]
         self.axes: dict[str, dict[str, Any]] = found["axes"]
@@ -52,7 +53,8 @@ class BuiltWorkspace:
         channels = options.get("channels")
         channels = [channels] if isinstance(channels, str) else channels
         axes = {name: axis for name, axis in self.axes.items() if channels is None or name in channels}
-        return _native.load_workspace(self.workspace, **{"axes": axes, **options})
+        with _warn.without(self._notes):
+            return _native.load_workspace(self.workspace, **{"axes": axes, **options})
 
     def write(self, path: str | PathLike[str]) -> None:
         """Writes the workspace to a file, and its axes beside it: `search.axes.json` beside `search.json`, where pictures of
@@ -193,6 +195,7 @@ class BinnedBuilder:
         self._pruning: dict[str, float | None] = {}
         self._mc_threshold = 0.0
         self._mc_constraint = "gaussian"
+        self._told: set[str] = set()
 
     def channel(self, name: str, data: Any = None, edges: ArrayLike | None = None) -> BinnedChannel:
         """Adds a channel. `data` is a histogram of the observed events; without it, the data are the sum of the samples.
@@ -284,8 +287,8 @@ class BinnedBuilder:
         }
 
     def build(self) -> BuiltWorkspace:
-        """Builds the workspace. Raises `WorkspaceError` with every problem."""
-        return _finished(_native._build(json.dumps(self.description())))
+        """Builds the workspace. Raises `WorkspaceError` with every problem. A warning is issued once, by the first call."""
+        return _finished(_native._build(json.dumps(self.description())), self._told)
 
     def document(self) -> dict[str, Any]:
         """The workspace as a dictionary, which pyhf reads too."""
@@ -313,11 +316,14 @@ def from_config(
     return _finished(_native._build_config(fspath(path), norm_threshold, shape_threshold, mc_threshold, mc_constraint))
 
 
-def _finished(result: tuple[str, list[str]]) -> BuiltWorkspace:
+def _finished(result: tuple[str, list[str]], told: set[str] | None = None) -> BuiltWorkspace:
     text, notes = result
+    told = set() if told is None else told
     for note in notes:
-        warnings.warn(note, stacklevel=3)
-    return BuiltWorkspace(text)
+        if note not in told:
+            told.add(note)
+            _warn.warn(note)
+    return BuiltWorkspace(text, notes)
 
 
 def _same(a: Floats, b: Floats) -> bool:
