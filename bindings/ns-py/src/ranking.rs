@@ -120,6 +120,9 @@ result_class! {
         ) -> PyResult<Picture> {
             check(path.as_deref())?;
             let mut ranking = ns_inference::picture::ranking(&self.1);
+            if ranking.rows.is_empty() {
+                return Err(PyValueError::new_err(ns_inference::NOTHING_TO_RANK));
+            }
             replace(&mut ranking.title, title);
             replace(&mut ranking.subtitle, subtitle);
             let drawing = match kind {

@@ -52,8 +52,8 @@ enum Target {
 pub(crate) enum PendingFile {
     /// A regular file. The first field is a temporary file in the same folder, which receives the content. It is then
     /// moved to the final path, the second field. The third field has the permissions of the file that it replaces,
-    /// if there is one.
-    Whole(NamedTempFile, PathBuf, Option<Permissions>),
+    /// if there is one. The fourth is the path as the user gave it, for messages.
+    Whole(NamedTempFile, PathBuf, Option<Permissions>, PathBuf),
     /// A pipe or device, which is written directly, with its path.
     Stream(File, PathBuf),
 }
@@ -182,6 +182,7 @@ impl PendingFile {
                 Ok(Self::Stream(file, path.to_owned()))
             }
             found => {
+                let given = path.to_owned();
                 // A link is kept, and the file to which it refers is replaced.
                 let path = target(path);
                 if found.is_ok() {
@@ -198,7 +199,7 @@ impl PendingFile {
                 let file =
                     builder.tempfile_in(folder).map_err(|error| failed(without_name(&error, folder)))?;
                 remove_at_end(file.path().to_owned());
-                Ok(Self::Whole(file, path, mode))
+                Ok(Self::Whole(file, path, mode, given))
             }
         }
     }
@@ -209,8 +210,8 @@ impl PendingFile {
     /// If the file cannot be written, because the disk is full or the folder no longer exists, for example.
     pub(crate) fn finish(self, bytes: &[u8]) -> Result<(), CliError> {
         match self {
-            Self::Whole(mut file, path, mode) => {
-                let failed = |source| CliError::Lost { path: path.clone(), source, instead: "" };
+            Self::Whole(mut file, path, mode, given) => {
+                let failed = |source| CliError::Lost { path: given.clone(), source, instead: "" };
                 let mut writer = BufWriter::new(file.as_file_mut());
                 writer.write_all(bytes).and_then(|()| writer.flush()).map_err(failed)?;
                 drop(writer);
@@ -218,7 +219,7 @@ impl PendingFile {
                     file.as_file().set_permissions(mode).map_err(failed)?;
                 }
                 file.persist(&path).map_err(|error| failed(error.error))?;
-                announce(&path);
+                announce(&given);
                 Ok(())
             }
             Self::Stream(mut file, path) => match file.write_all(bytes) {

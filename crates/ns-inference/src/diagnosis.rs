@@ -155,6 +155,7 @@ fn samples_of(model: &Model, bin: usize) -> String {
 /// Returns a sentence that says why the fit stopped.
 pub(crate) fn termination(outcome: &FitOutcome) -> String {
     let edm = match outcome.certificate.edm {
+        0.0 => "0".to_owned(),
         edm if edm.is_finite() => format!("{edm:.1e}"),
         _ => "unknown".to_owned(),
     };

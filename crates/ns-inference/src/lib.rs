@@ -115,7 +115,7 @@ pub use ns_compute::CpuSession;
 pub use options::{Blind, FitData, FitOptions, observed};
 pub use point_test::{PointOptions, PointResult, hypotest_point};
 pub use posterior::{PosteriorOptions, PosteriorResult, sample};
-pub use ranking::{Group, Impact, RankingOptions, RankingResult, ranking, rankings};
+pub use ranking::{Group, Impact, NOTHING_TO_RANK, RankingOptions, RankingResult, ranking, rankings};
 pub use scan::{ScanAxis, ScanInterval, ScanOptions, ScanResult, scan};
 pub use significance::{SignificanceResult, significance};
 pub use simplify::{SimplifyOptions, SimplifyResult, simplify};

@@ -143,7 +143,8 @@ impl FitResult {
         self.warnings.push(match file {
             Some(path) => format!("covariance is null: it is in {}", path.display()),
             None => format!(
-                "covariance is null: with more than {MOST_WITH_COVARIANCE} parameters it is only written with --covariance FILE"
+                "covariance is null: with more than {MOST_WITH_COVARIANCE} parameters only the command line writes it, to a file of its own \
+                 (--covariance FILE)"
             ),
         });
         self.covariance.take()

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::{BlindError, BlindRange, GridPicture, GridPictureError, MOST_RANKED, Scanned, Style, StyleError};
 use crate::reread::AnyResult;
-use crate::{RankingResult, YieldsResult};
+use crate::{NOTHING_TO_RANK, RankingResult, YieldsResult};
 
 /// A picture of a result that has several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -183,7 +183,7 @@ impl Draw {
                 GridPicture::Plane(picture) => style.applied(picture)?.draw()?,
             },
             AnyResult::Ranking(ranking) if super::ranking(ranking).rows.is_empty() => {
-                return Err(DrawError::Nothing("no parameter has an impact: it has no others that are free"));
+                return Err(DrawError::Nothing(NOTHING_TO_RANK));
             }
             AnyResult::Ranking(ranking) if kind == Some(Kind::Impacts) => {
                 let mut picture = super::impacts(ranking);

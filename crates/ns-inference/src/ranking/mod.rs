@@ -38,6 +38,9 @@ use group::Members;
 use held::Held;
 use study::Study;
 
+/// Why the ranking of a model has no rows.
+pub const NOTHING_TO_RANK: &str = "the model has no other free parameter, so there is nothing to rank";
+
 /// Ranks the nuisance parameters of `model` by their impact on the target. The target is the first parameter of interest or
 /// the parameter named in the options. Every free parameter is a nuisance parameter unless it is a parameter of interest.
 ///

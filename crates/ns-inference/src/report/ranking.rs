@@ -3,7 +3,7 @@
 
 use super::{Part, Table};
 use crate::present::{best_fit, count, sign, signed};
-use crate::ranking::{Impacts, RankedParameter, RankingResult, Sequence, Shift, Side};
+use crate::ranking::{Impacts, NOTHING_TO_RANK, RankedParameter, RankingResult, Sequence, Shift, Side};
 
 impl RankingResult {
     /// Returns the report of a ranking. If there is a single definition of impact and the display is wide enough, the
@@ -117,6 +117,7 @@ impl RankingResult {
     pub(super) fn summary(&self) -> String {
         let best = best_fit(&self.param, self.mu_hat, self.mu_uncertainty);
         let shown = match self.ranking.len() {
+            0 if self.n_ranked == 0 => NOTHING_TO_RANK.to_owned(),
             n if n == self.n_ranked => format!("all {n} nuisance parameters"),
             n => format!("{n} of {} nuisance parameters", self.n_ranked),
         };

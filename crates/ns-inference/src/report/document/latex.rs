@@ -34,6 +34,11 @@ fn cell(text: &str) -> String {
     let mut out = String::new();
     let mut formula = false;
     for word in plain(text).split(' ') {
+        // A number of standard deviations, such as `-2 sigma`.
+        if formula && word == "sigma" {
+            out += "\\sigma";
+            continue;
+        }
         let mathematics = if word == "±" { Some("\\pm".to_owned()) } else { number(word) };
         match (formula, mathematics.is_some()) {
             (true, false) => out += "$ ",

@@ -115,6 +115,14 @@ mod tests {
     }
 
     #[test]
+    fn latex_sets_standard_deviations_as_one_formula() {
+        let mut table = Table::new(&["", "sigma"], &[1]);
+        table.row(["expected -2 sigma", "0.5"].map(str::to_owned));
+        let text = DocumentFormat::Latex.render(&[Part::Table(table)]);
+        assert!(text.contains(" & sigma ") && text.contains("expected $-2\\sigma$ & $0.5$"), "{text}");
+    }
+
+    #[test]
     fn csv_has_one_number_per_cell() {
         assert_eq!(
             DocumentFormat::Csv.render(&parts()),
