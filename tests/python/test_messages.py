@@ -183,10 +183,18 @@ ARGUMENTS = [
     (lambda m: nextstat.interval(m, cl=90), ValueError, r"confidence level is 90; it is a probability between 0 and 1, for example 0.95"),
     (lambda m: nextstat.fit(m, integral_tolerance=2), ValueError, r"is 2; give a number between 0 and 1"),
     (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=0), ValueError, r"0 toys cannot be run; ask for 1 to"),
-    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=-5), ValueError, r"-5 is negative: give a whole number.*\s.*'n_toys'"),
-    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=1.5), TypeError, r"'float' object cannot be .* an integer\s.*'n_toys'"),
-    (lambda m: nextstat.goodness_of_fit(m, toys=-1), ValueError, r"-1 is negative: give a whole number.*\s.*'toys'"),
-    (lambda m: nextstat.fit(m, threads=-1), ValueError, r"-1 is negative: give a whole number.*\s.*'threads'"),
+    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=-5), ValueError, r"n_toys: -5 is negative: give a whole number"),
+    (lambda m: nextstat.hypotest_toys(m, 1.0, n_toys=1.5), TypeError, r"n_toys must be a whole number, not 1.5"),
+    (lambda m: nextstat.goodness_of_fit(m, toys=-1), ValueError, r"toys: -1 is negative: give a whole number"),
+    (lambda m: nextstat.fit(m, threads=-1), ValueError, r"threads: -1 is negative: give a whole number"),
+    (lambda m: nextstat.fit(m, threads="a"), TypeError, r"threads must be a whole number, not 'a'"),
+    (lambda m: nextstat.ranking(m, top="a"), TypeError, r"top must be a whole number, not 'a'"),
+    (lambda m: nextstat.fit(m, device=3), TypeError, r"device must be the name of a device, such as .*, not 3"),
+    (lambda m: nextstat.asimov_data(m, 1.0), ValueError, r"params must be the values of all .* not 1.0; poi_value sets"),
+    (lambda m: nextstat.fit(m, minos=["jes*"]), ValueError, r"minos: no parameter matches 'jes\*'"),
+    (lambda m: nextstat.fit(m, fixed={"jes*": 1}), ValueError, r"fixed: no parameter matches 'jes\*'"),
+    (lambda m: nextstat.fit(m, fixed={"mu*": 1, "mu": 2}), ValueError, r"fixed holds mu at 1 and at 2; give each parameter one value"),
+    (lambda m: nextstat.fit(m).plot(kind="poi-correlation"), ValueError, r"fewer than two of them"),
     # Words.
     (lambda m: nextstat.fit(m, device="tpu"), ValueError, r"unknown device 'tpu'; use auto, cpu, cuda"),
     (lambda m: nextstat.fit(m, search="fast"), ValueError, r"unknown search 'fast'; use \"local\", \"standard\" or \"thorough\""),
@@ -194,11 +202,22 @@ ARGUMENTS = [
     (lambda m: nextstat.fit(m).plot("a.jpg"), ValueError, r"'.jpg' is none of them; end the name in .svg, .png or .pdf"),
     (lambda m: nextstat.fit(m, minoss=["mu"]), TypeError, r"fit\(\) got an unexpected keyword argument 'minoss'"),
     # Models.
-    (lambda m: nextstat.fit(None), TypeError, r"expected a path or a dictionary, not NoneType"),
+    (lambda m: nextstat.fit(None), TypeError, r"expected a Model, or a path or a dictionary of one, not NoneType"),
     (lambda m: nextstat.fit("no/such.json"), FileNotFoundError, r"no/such.json"),
     (lambda m: nextstat.load_workspace(3), TypeError, r"expected a path or a dictionary, not int"),
     (lambda m: nextstat.load_workspace([1, 2]), nextstat.WorkspaceError, r"The workspace must be an object, but is an array"),
 ]
+
+
+def test_patterns_name_parameters_as_on_the_command_line(spec):
+    model = nextstat.load_workspace(spec)
+    names = [name for name in model.parameter_names if name.endswith("[0]")]
+    assert names
+    assert list(nextstat.fit(model, minos="*0]").minos) == names
+    held = nextstat.fit(model, fixed={"*0]": 1.0})
+    assert sorted(held.fixed) == sorted(names)
+    others = nextstat.fit(model, fixed={"all": 1.0}, minos="all")
+    assert list(others.minos) == [model.poi_name] and model.poi_name not in others.fixed
 
 
 class TestArguments:

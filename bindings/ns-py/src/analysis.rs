@@ -339,7 +339,12 @@ impl Common<'_, '_> {
         let wanted = FitOptions::default().search(options::search(self.search)?);
         let wanted = wanted.integral_tolerance(self.integral_tolerance);
         let wanted = options::data(wanted, &model.inner, self.data, self.asimov, self.blind.clone())?;
-        options::init(options::fixed(wanted, self.fixed)?, &model.inner, "init", self.init)
+        options::init(
+            options::fixed(wanted, Some(&model.inner), self.fixed)?,
+            &model.inner,
+            "init",
+            self.init,
+        )
     }
 
     /// Adds the blinded channels to the information about a run.

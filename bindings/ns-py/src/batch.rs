@@ -15,7 +15,6 @@ use crate::model::Model;
 use crate::pickle::{Reduced, attributes};
 use crate::plain::plain;
 use crate::warn::warn_of_result;
-use crate::whole::whole;
 use crate::{load, table};
 
 attributes! {
@@ -58,14 +57,14 @@ pub(crate) fn fit_batch(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     datasets: &Bound<'_, PyAny>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     uncertainties: bool,
     covariance: bool,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     bounds: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<BatchResult> {

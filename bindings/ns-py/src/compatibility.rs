@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::device::execution;
 use crate::load::{self, Names};
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// A test of the compatibility of channels. Attributes have the names of the keys in the JSON of `nextstat
@@ -29,10 +28,10 @@ result_class! {
 pub(crate) fn compatibility(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
     leave_out: bool,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -40,7 +39,7 @@ pub(crate) fn compatibility(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<CompatibilityResult>> {
     let model = load::model(py, model, device)?;

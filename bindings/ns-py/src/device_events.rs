@@ -353,7 +353,7 @@ pub(crate) fn upload_parquet(
     path: PathBuf,
     columns: Option<Vec<String>>,
     bounds: Option<Bounds>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     threads: Option<NonZeroUsize>,
     host_memory: Option<Memory>,
 ) -> PyResult<DeviceEvents> {
@@ -376,7 +376,7 @@ pub(crate) fn upload_parquet(
     path: PathBuf,
     columns: Option<Vec<String>>,
     bounds: Option<Bounds>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     threads: Option<NonZeroUsize>,
     host_memory: Option<Memory>,
 ) -> PyResult<()> {

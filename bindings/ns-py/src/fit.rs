@@ -12,9 +12,9 @@ use crate::analysis::Common;
 use crate::device::execution;
 use crate::error::{ConvergenceError, inference_error};
 use crate::load::{self, Names};
+use crate::options;
 use crate::result::FitResult;
 use crate::warn::warn_of_result;
-use crate::whole::whole;
 use crate::work::{Progress, SHORT_FIT, run, run_short};
 
 /// Finds the best fit of a model with its uncertainties.
@@ -23,7 +23,7 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 /// (with or without auxiliary data). `asimov=True` fits the data expected at the initial parameters.
 /// `asimov=1.0` sets the parameter of interest to 1 for these data. `fixed` maps names of parameters to fixed
 /// values. `init` is the starting point: all values, or some values by name. `minos` names the parameters for
-/// which MINOS (asymmetric) intervals are computed. `search`, the effort to find the global minimum, is
+/// which MINOS (asymmetric) intervals are computed. Names of `fixed` and `minos` may be patterns with * and ?, or "all". `search`, the effort to find the global minimum, is
 /// "local", "standard" or "thorough". `weighted_uncertainties` is the method for the uncertainties of
 /// weighted events: "sandwich" (the default, asymptotically correct), "sumw2" or "hesse". `derived` maps names to
 /// expressions of parameters, such as `{"r": "mu_ggH / mu_qqH"}`, whose values and uncertainties are in `derived` of the
@@ -39,7 +39,7 @@ use crate::work::{Progress, SHORT_FIT, run, run_short};
 pub(crate) fn fit(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -51,7 +51,7 @@ pub(crate) fn fit(
     crossings: bool,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     strict: bool,
     weighted_uncertainties: Option<&str>,
     derived: Option<&Bound<'_, PyDict>>,
@@ -77,9 +77,7 @@ pub(crate) fn fit(
     let method =
         weighted_uncertainties.map(|word| word.parse().map_err(PyValueError::new_err)).transpose()?;
     wanted = wanted.weighted_uncertainties(method);
-    for name in minos.map(load::Names::list).into_iter().flatten() {
-        wanted = wanted.minos(name);
-    }
+    wanted = options::minos(wanted, &model.inner, minos.map(load::Names::list).unwrap_or_default())?;
     for (name, expression) in derived.into_iter().flatten() {
         wanted = wanted.derive(name.extract::<String>()?, expression.extract::<String>()?);
     }

@@ -37,7 +37,7 @@ impl GpuFlowSession {
         rates: Vec<Bound<'_, PyAny>>,
         constraints: Vec<(usize, f64, f64)>,
         weights: Option<&Bound<'_, PyAny>>,
-        device: &str,
+        #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     ) -> PyResult<Self> {
         let process = |rate: &Bound<'_, PyAny>| match rate.extract::<f64>() {
             Ok(rate) => Ok(FlowProcess { rate, parameter: None }),

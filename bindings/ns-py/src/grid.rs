@@ -24,7 +24,6 @@ use crate::picture::{self, Picture};
 use crate::plain::plain;
 use crate::signals::Given;
 use crate::table;
-use crate::whole::whole;
 use crate::work::{Progress, run_keeping, without_result};
 
 impl ToPython for RowFileError {
@@ -91,8 +90,8 @@ pub(crate) fn _limit_grid<'py>(
     fixed: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    device: &str,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Found<'py>> {
     if expected_only && observed_only {
@@ -107,7 +106,7 @@ pub(crate) fn _limit_grid<'py>(
         Some(blind) => fit.data(FitData::Blind(blind)),
         None => options::asimov(fit, asimov)?,
     };
-    let fit = options::fixed(fit, fixed)?;
+    let fit = options::fixed(fit, None, fixed)?;
     let options = LimitOptions::default()
         .fit(fit)
         .statistic(statistic(test_stat)?)

@@ -17,7 +17,6 @@ use crate::load::{self, Names};
 use crate::picture::{self, Picture};
 use crate::pois::{for_each, with_pois};
 use crate::shown::shown;
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// The result of an asymptotic hypothesis test. Attributes have the names of the keys in the JSON of
@@ -155,7 +154,7 @@ pub(crate) fn hypotest<'py>(
     model: Option<Bound<'py, PyAny>>,
     mu: Option<Bound<'py, PyAny>>,
     test_stat: Option<&str>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -163,11 +162,11 @@ pub(crate) fn hypotest<'py>(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     poi: Option<String>,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
-    #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (model, mu) = &model_and_mu("hypotest", args, model, mu)?;
     let mu = value_or_point(mu)?;
@@ -239,7 +238,7 @@ pub(crate) fn hypotest<'py>(
 pub(crate) fn significance<'py>(
     py: Python<'py>,
     model: &Bound<'_, PyAny>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -247,7 +246,7 @@ pub(crate) fn significance<'py>(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     poi: Option<Names>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -307,9 +306,9 @@ pub(crate) fn significance<'py>(
 pub(crate) fn goodness_of_fit<'py>(
     py: Python<'py>,
     model: &Bound<'py, PyAny>,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'py, PyAny>>,
     asimov: Option<&Bound<'py, PyAny>>,
     blind: Option<Names>,
@@ -317,10 +316,10 @@ pub(crate) fn goodness_of_fit<'py>(
     init: Option<&Bound<'py, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'py, PyAny>>,
     statistic: &str,
-    #[pyo3(from_py_with = perhaps_whole)] bins: Option<usize>,
+    #[pyo3(from_py_with = crate::whole::perhaps::bins)] bins: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let model = load::model(py, model, device)?;
     let model = model.get();

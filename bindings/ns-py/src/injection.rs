@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::arrays::numbers;
 use crate::load::{self, Names};
-use crate::whole::whole;
 
 result_class! {
     /// An injection test. Attributes have the names of the keys in the JSON of `nextstat toys --inject`.
@@ -30,9 +29,9 @@ pub(crate) fn injection(
     model: &Bound<'_, PyAny>,
     values: &Bound<'_, PyAny>,
     param: Option<String>,
-    #[pyo3(from_py_with = whole)] n_toys: u64,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::n_toys)] n_toys: u64,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -40,7 +39,7 @@ pub(crate) fn injection(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<InjectionResult>> {
     let values = numbers("values", values)?;

@@ -15,7 +15,6 @@ use crate::picture::{self, Picture, check, replace};
 use crate::plain::plain;
 use crate::ranking::RankingResult;
 use crate::table;
-use crate::whole::perhaps_whole;
 
 /// Rankings of several parameters of interest in one table: a row per nuisance parameter, and a column of impacts for each
 /// parameter of interest. The order is that of the largest impact in units of the uncertainty of the parameter of interest.
@@ -101,7 +100,7 @@ impl JointRanking {
         &self,
         py: Python<'_>,
         path: Option<PathBuf>,
-        #[pyo3(from_py_with = perhaps_whole)] max_rows: Option<usize>,
+        #[pyo3(from_py_with = crate::whole::perhaps::max_rows)] max_rows: Option<usize>,
         title: Option<String>,
         subtitle: Option<String>,
     ) -> PyResult<Picture> {

@@ -22,7 +22,6 @@ use crate::pickle::{read, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::pois::for_each;
 use crate::toys::ToyLimitResult;
-use crate::whole::{perhaps_whole, whole};
 use crate::work::{Progress, run};
 
 result_class! {
@@ -50,8 +49,7 @@ result_class! {
             &self,
             py: Python<'_>,
             path: Option<PathBuf>,
-            #[pyo3(from_py_with = whole)]
-            points: usize,
+            #[pyo3(from_py_with = crate::whole::points)] points: usize,
             log_y: bool,
             title: Option<String>,
             subtitle: Option<String>,
@@ -187,9 +185,9 @@ pub(crate) fn upper_limit<'py>(
     expected_only: bool,
     observed_only: bool,
     scan_values: Option<&Bound<'_, PyAny>>,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -197,7 +195,7 @@ pub(crate) fn upper_limit<'py>(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     alpha: Option<f64>,
     poi: Option<Names>,

@@ -439,6 +439,13 @@ pub(crate) fn model<'py>(
     match object.cast::<Model>() {
         Ok(model) => Ok(model.clone()),
         Err(_) => {
+            let kind = object.get_type();
+            if !(object.is_instance_of::<PyDict>() || object.extract::<PathBuf>().is_ok()) {
+                let kind = kind.name().map_or_else(|_| "this".to_owned(), |name| name.to_string());
+                return Err(PyTypeError::new_err(format!(
+                    "expected a Model, or a path or a dictionary of one, not {kind}"
+                )));
+            }
             let model = load_workspace(
                 py, object, None, None, "smooth", None, None, None, true, None, None, None, None, None,
                 device, None, None,

@@ -6,7 +6,6 @@ use pyo3::prelude::*;
 
 use crate::analysis::{Common, result_class};
 use crate::load::{self, Names};
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// The significance of a signal that was searched at many places. Attributes have the names of the keys in the JSON of
@@ -35,11 +34,11 @@ pub(crate) fn look_elsewhere(
     param: String,
     start: Option<f64>,
     stop: Option<f64>,
-    #[pyo3(from_py_with = whole)] points: usize,
+    #[pyo3(from_py_with = crate::whole::points)] points: usize,
     level: f64,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -47,7 +46,7 @@ pub(crate) fn look_elsewhere(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<LookElsewhereResult>> {
     let model = load::model(py, model, device)?;

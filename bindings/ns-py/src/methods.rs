@@ -17,7 +17,6 @@ use crate::model::Model;
 use crate::pickle::{Reduced, restorer};
 use crate::pois::with_pois;
 use crate::study::{Origin, toy_data, toy_events};
-use crate::whole::whole;
 
 #[pymethods]
 impl Model {
@@ -190,7 +189,7 @@ impl Model {
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
-        device: &str,
+        #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     ) -> PyResult<Bound<'py, PyAny>> {
         let request = EvaluationRequest { nll: true, ..EvaluationRequest::default() };
         let (result, batch) = evaluate(self, py, params, data, request, device)?;
@@ -208,7 +207,7 @@ impl Model {
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
-        device: &str,
+        #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { gradient: true, ..EvaluationRequest::default() };
         let (mut result, batch) = evaluate(self, py, params, data, request, device)?;
@@ -223,7 +222,7 @@ impl Model {
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
-        device: &str,
+        #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyArrayDyn<f64>>)> {
         let request = EvaluationRequest { nll: true, gradient: true, ..EvaluationRequest::default() };
         let (mut result, batch) = evaluate(self, py, params, data, request, device)?;
@@ -242,7 +241,7 @@ impl Model {
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
         data: Option<&Bound<'py, PyAny>>,
-        device: &str,
+        #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
         let request = EvaluationRequest { hessian: true, ..EvaluationRequest::default() };
         let (mut result, batch) = evaluate(self, py, params, data, request, device)?;
@@ -285,9 +284,9 @@ impl Model {
         &self,
         py: Python<'py>,
         params: Option<&Bound<'py, PyAny>>,
-        #[pyo3(from_py_with = whole)] n_toys: usize,
-        #[pyo3(from_py_with = whole)] seed: u64,
-        #[pyo3(from_py_with = whole)] first: u64,
+        #[pyo3(from_py_with = crate::whole::n_toys)] n_toys: usize,
+        #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+        #[pyo3(from_py_with = crate::whole::first)] first: u64,
         hypothesis: Option<&str>,
         include_auxdata: bool,
         expected: Option<&Bound<'py, PyAny>>,
@@ -305,9 +304,9 @@ impl Model {
         &self,
         py: Python<'py>,
         params: &Bound<'py, PyAny>,
-        #[pyo3(from_py_with = whole)] n_toys: usize,
-        #[pyo3(from_py_with = whole)] seed: u64,
-        #[pyo3(from_py_with = whole)] first: u64,
+        #[pyo3(from_py_with = crate::whole::n_toys)] n_toys: usize,
+        #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+        #[pyo3(from_py_with = crate::whole::first)] first: u64,
         hypothesis: Option<&str>,
     ) -> PyResult<Bound<'py, PyList>> {
         let from = Origin::of(&self.inner, Some(params), None, hypothesis)?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ns_core::{Model, Observations, Search};
 use ns_inference::options::Point;
-use ns_inference::{Blind, FitData, FitOptions};
+use ns_inference::{Blind, FitData, FitOptions, matching_names};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -13,11 +13,49 @@ use crate::arrays::Rows;
 use crate::datasets::dataset;
 use crate::shown::shown;
 
-/// Adds the argument `fixed`, a dictionary from names to values, to the options.
+/// Returns the names of the parameters that a name, a pattern or `all` means.
 ///
 /// # Errors
-/// `TypeError` for keys that are not strings and values that are not numbers.
-pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyAny>>) -> PyResult<FitOptions> {
+/// `ValueError` if a pattern matches no parameter.
+fn meant(what: &str, model: &Model, name: &str) -> PyResult<Vec<String>> {
+    let known: Vec<&str> = model.parameters.iter().map(|p| p.name.as_str()).collect();
+    let found = matching_names(name, &known);
+    if found.is_empty() {
+        let text = format!("{what}: no parameter matches '{name}'; `Model.parameter_names` lists all");
+        return Err(PyValueError::new_err(text));
+    }
+    Ok(found)
+}
+
+/// Adds the argument `minos`, names and patterns, to the options. A pattern leaves out fixed parameters, which have no
+/// interval.
+///
+/// # Errors
+/// `ValueError` if a pattern matches no parameter.
+pub(crate) fn minos(mut options: FitOptions, model: &Model, names: Vec<String>) -> PyResult<FitOptions> {
+    for given in names {
+        for name in meant("minos", model, &given)? {
+            let is_fixed = model.parameters.iter().any(|p| p.name == name && p.fixed)
+                || options.fixed.iter().any(|(known, _)| *known == name);
+            if !options.minos.contains(&name) && (name == given || !is_fixed) {
+                options = options.minos(name);
+            }
+        }
+    }
+    Ok(options)
+}
+
+/// Adds the argument `fixed`, a dictionary from names to values, to the options. With a model, names may be patterns, or
+/// `all` for all parameters but those of interest.
+///
+/// # Errors
+/// `TypeError` for keys that are not strings and values that are not numbers, `ValueError` for a pattern that matches no
+/// parameter and for two values of a parameter.
+pub(crate) fn fixed(
+    mut options: FitOptions,
+    model: Option<&Model>,
+    fixed: Option<&Bound<'_, PyAny>>,
+) -> PyResult<FitOptions> {
     let Some(object) = fixed else { return Ok(options) };
     let Ok(fixed) = object.cast::<PyDict>() else {
         return Err(PyTypeError::new_err(format!(
@@ -35,7 +73,25 @@ pub(crate) fn fixed(mut options: FitOptions, fixed: Option<&Bound<'_, PyAny>>) -
                 "the fixed value of parameter '{name}' must be a number, not {value}"
             ))
         })?;
-        options = options.fix(name, number);
+        let Some(model) = model else {
+            options = options.fix(name, number);
+            continue;
+        };
+        let is_all = name == "all" && model.parameter_index("all").is_none();
+        for name in meant("fixed", model, &name)? {
+            if is_all && model.poi_names().any(|poi| poi == name) {
+                continue;
+            }
+            match options.fixed.iter().find(|(known, _)| *known == name) {
+                Some((_, other)) if *other != number => {
+                    return Err(PyValueError::new_err(format!(
+                        "fixed holds {name} at {other} and at {number}; give each parameter one value"
+                    )));
+                }
+                Some(_) => {}
+                None => options = options.fix(name, number),
+            }
+        }
     }
     Ok(options)
 }

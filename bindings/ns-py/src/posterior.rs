@@ -14,7 +14,6 @@ use crate::analysis::{Common, result_class};
 use crate::load::{self, Names};
 use crate::pickle::Reduced;
 use crate::picture::{Picture, titled};
-use crate::whole::whole;
 
 result_class! {
     /// Samples of a posterior. Attributes have the names of the keys in the JSON of `nextstat sample`. `draws` has the
@@ -99,13 +98,13 @@ pub(crate) fn sample(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     priors: Option<BTreeMap<String, String>>,
-    #[pyo3(from_py_with = whole)] chains: usize,
-    #[pyo3(from_py_with = whole)] draws: usize,
-    #[pyo3(from_py_with = whole)] tune: usize,
+    #[pyo3(from_py_with = crate::whole::chains)] chains: usize,
+    #[pyo3(from_py_with = crate::whole::draws)] draws: usize,
+    #[pyo3(from_py_with = crate::whole::tune)] tune: usize,
     cl: f64,
     save: Option<PathBuf>,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -113,7 +112,7 @@ pub(crate) fn sample(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PosteriorResult>> {
     let model = load::model(py, model, device)?;

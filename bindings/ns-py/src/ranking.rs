@@ -13,7 +13,6 @@ use crate::analysis::{Common, recorded, result_class};
 use crate::load::{self, Names, NamesByName};
 use crate::picture::{self, Picture, check, replace};
 use crate::pois::with_pois;
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// Nuisance parameters in the order of their impact, largest first. Attributes have the names of the keys
@@ -114,7 +113,7 @@ result_class! {
             py: Python<'_>,
             path: Option<PathBuf>,
             kind: &str,
-            #[pyo3(from_py_with = perhaps_whole)] max_rows: Option<usize>,
+            #[pyo3(from_py_with = crate::whole::perhaps::max_rows)] max_rows: Option<usize>,
             title: Option<String>,
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
@@ -187,11 +186,11 @@ pub(crate) fn ranking<'py>(
     model: &Bound<'_, PyAny>,
     impact: Option<&Bound<'_, PyAny>>,
     prefit: bool,
-    #[pyo3(from_py_with = perhaps_whole)] top: Option<usize>,
+    #[pyo3(from_py_with = crate::whole::perhaps::top)] top: Option<usize>,
     groups: Option<NamesByName>,
     param: Option<String>,
-    device: &str,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,

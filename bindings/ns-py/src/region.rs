@@ -12,7 +12,6 @@ use pyo3::prelude::*;
 use crate::analysis::{Common, result_class};
 use crate::error::ToPython;
 use crate::load::{self, Names};
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// A confidence region of two parameters. Attributes have the names of the keys in the JSON of `nextstat region`.
@@ -43,15 +42,15 @@ pub(crate) fn region(
     param: Option<String>,
     param2: Option<String>,
     cl: f64,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
     nuisance: &str,
-    #[pyo3(from_py_with = whole)] directions: usize,
-    #[pyo3(from_py_with = whole)] points: usize,
+    #[pyo3(from_py_with = crate::whole::directions)] directions: usize,
+    #[pyo3(from_py_with = crate::whole::points)] points: usize,
     precision: f64,
     save: Option<PathBuf>,
     resume: bool,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -59,7 +58,7 @@ pub(crate) fn region(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<RegionResult>> {
     if toys.is_none() && save.is_some() {

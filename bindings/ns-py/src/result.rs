@@ -23,7 +23,6 @@ use crate::pickle::{Reduced, attributes, read, restorer, written};
 use crate::picture::{self, Picture, check, replace};
 use crate::plain::{dictionary, plain};
 use crate::table;
-use crate::whole::perhaps_whole;
 use crate::work::released;
 
 attributes! {
@@ -283,8 +282,8 @@ inner_methods! { FitResult {
 
     /// Draws the fit, and saves the picture if `path` is given.
     ///
-    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix), "yields" (expected and
-    /// observed events) or "summary" (all channels with one bin for each, after and before the fit). For "correlation", `threshold` keeps only parameters with a coefficient of at least that size.
+    /// `kind` is "pulls" (pulls and constraints), "correlation" (the correlation matrix), "poi-correlation" (that of the
+    /// parameters of interest), "yields" (expected and observed events) or "summary" (all channels with one bin for each, after and before the fit). For "correlation", `threshold` keeps only parameters with a coefficient of at least that size.
     /// For "yields", `prefit=True` draws the events before the fit; `channels`, `log_y`, `columns`, `max_samples`,
     /// `blind` and `components` have the same meaning as for `YieldsResult.plot`. For "pulls", `columns` is the number
     /// of columns of the picture.
@@ -300,8 +299,8 @@ inner_methods! { FitResult {
         threshold: Option<f64>,
         channels: Option<Vec<String>>,
         log_y: bool,
-        #[pyo3(from_py_with = perhaps_whole)] columns: Option<usize>,
-        #[pyo3(from_py_with = perhaps_whole)] max_samples: Option<usize>,
+        #[pyo3(from_py_with = crate::whole::perhaps::columns)] columns: Option<usize>,
+        #[pyo3(from_py_with = crate::whole::perhaps::max_samples)] max_samples: Option<usize>,
         blind: Option<picture::Blind>,
         components: &str,
         title: Option<String>,
@@ -320,6 +319,18 @@ inner_methods! { FitResult {
                 let correlation = ns_inference::picture::correlation(&self.whole(py)?, threshold);
                 let mut correlation: Correlation = correlation.ok_or_else(|| {
                     PyValueError::new_err("there is no covariance to draw: fit with covariance=True")
+                })?;
+                replace(&mut correlation.title, title);
+                replace(&mut correlation.subtitle, subtitle);
+                correlation.draw()
+            }
+            "poi-correlation" => {
+                let correlation = ns_inference::picture::poi_correlation(&self.inner);
+                let mut correlation: Correlation = correlation.ok_or_else(|| {
+                    PyValueError::new_err(
+                        "there are no correlations of parameters of interest to draw: the fit has fewer than two of them, or \
+                         no uncertainties",
+                    )
                 })?;
                 replace(&mut correlation.title, title);
                 replace(&mut correlation.subtitle, subtitle);
@@ -348,7 +359,8 @@ inner_methods! { FitResult {
             }
             other => {
                 return Err(PyValueError::new_err(format!(
-                    "unknown kind '{other}'; use \"pulls\", \"correlation\", \"yields\" or \"summary\""
+                    "unknown kind '{other}'; use \"pulls\", \"correlation\", \"poi-correlation\", \"yields\" or \
+                     \"summary\""
                 )));
             }
         };

@@ -22,7 +22,6 @@ use crate::picture::{self, Picture, check, replace};
 use crate::plain::dictionary;
 use crate::pois::for_each;
 use crate::warn::warn_of_result;
-use crate::whole::whole;
 
 attributes! {
     /// The values of the parameter at which `twice_delta_nll` crosses `level`, below and above the best fit. If
@@ -281,12 +280,12 @@ pub(crate) fn profile_scan<'py>(
     model: &Bound<'_, PyAny>,
     mu_values: Option<&Bound<'_, PyAny>>,
     param: Option<String>,
-    #[pyo3(from_py_with = whole)] points: usize,
+    #[pyo3(from_py_with = crate::whole::points)] points: usize,
     param2: Option<String>,
     mu2_values: Option<&Bound<'_, PyAny>>,
-    #[pyo3(from_py_with = whole)] points2: usize,
+    #[pyo3(from_py_with = crate::whole::points)] points2: usize,
     intervals: bool,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -294,7 +293,7 @@ pub(crate) fn profile_scan<'py>(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
     poi: Option<Names>,
     levels: Option<Vec<f64>>,

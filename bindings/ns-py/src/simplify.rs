@@ -10,7 +10,6 @@ use crate::error::inference_error;
 use crate::load::{self, Names};
 use crate::plain::plain;
 use crate::result::FitResult;
-use crate::whole::whole;
 
 result_class! {
     /// A simplified likelihood. Attributes have the names of the keys in the JSON of `nextstat simplify`; `workspace` is the
@@ -46,10 +45,10 @@ pub(crate) fn simplify(
     model: &Bound<'_, PyAny>,
     regions: Option<Names>,
     at: Option<&Bound<'_, PyAny>>,
-    #[pyo3(from_py_with = whole)] draws: u64,
+    #[pyo3(from_py_with = crate::whole::draws)] draws: u64,
     linear: bool,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<SimplifyResult>> {
     let model = load::model(py, model, "cpu")?;

@@ -9,7 +9,6 @@ use crate::analysis::{Common, result_class};
 use crate::device::execution;
 use crate::load;
 use crate::model::Model;
-use crate::whole::whole;
 
 result_class! {
     /// The signals that a model finds in backgrounds without signal. Attributes have the names of the keys in the JSON of
@@ -37,14 +36,14 @@ pub(crate) fn spurious_signal(
     param: String,
     start: Option<f64>,
     stop: Option<f64>,
-    #[pyo3(from_py_with = whole)] points: usize,
+    #[pyo3(from_py_with = crate::whole::points)] points: usize,
     limit: f64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<SpuriousResult>> {
     let model = load::model(py, model, device)?;

@@ -25,7 +25,6 @@ use crate::model::{PickledParts, Question};
 use crate::pickle::{Reduced, restorer};
 use crate::toys::{HypotestToysResult, shard as read_shard, work};
 use crate::warn::warn;
-use crate::whole::whole;
 use crate::work::{Progress, run};
 
 /// A toy-based test whose observed data have been fitted. `header` is JSON text from which `toys_from_header`
@@ -89,8 +88,8 @@ impl ToyTest {
         &self,
         py: Python<'py>,
         hypothesis: &str,
-        #[pyo3(from_py_with = whole)] start: u64,
-        #[pyo3(from_py_with = whole)] stop: u64,
+        #[pyo3(from_py_with = crate::whole::start)] start: u64,
+        #[pyo3(from_py_with = crate::whole::stop)] stop: u64,
         progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Columns<'py>> {
         let which = self::hypothesis(hypothesis)?;
@@ -152,11 +151,11 @@ pub(crate) fn toys_prepare<'py>(
     args: &Bound<'py, PyTuple>,
     model: Option<Bound<'py, PyAny>>,
     mu: Option<Bound<'py, PyAny>>,
-    #[pyo3(from_py_with = whole)] n_toys: u64,
-    #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::n_toys)] n_toys: u64,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
     test_stat: &str,
     shard: Option<&str>,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -164,7 +163,7 @@ pub(crate) fn toys_prepare<'py>(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
 ) -> PyResult<ToyTest> {
     let (model, mu) = &model_and_mu("toys_prepare", args, model, mu)?;
     let mu = tested(mu)?;
@@ -205,8 +204,8 @@ pub(crate) fn toys_from_header(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     header: &str,
-    device: &str,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
 ) -> PyResult<ToyTest> {
     let model = load::model(py, model, device)?;
     let model = model.get();

@@ -27,7 +27,6 @@ use crate::load::Names;
 use crate::model::Model;
 use crate::options;
 use crate::picture::{self, Picture};
-use crate::whole::{perhaps_whole, whole};
 use crate::work::released;
 use crate::{load, toys};
 
@@ -56,7 +55,7 @@ result_class! {
             &self,
             py: Python<'_>,
             path: Option<PathBuf>,
-            #[pyo3(from_py_with = perhaps_whole)] columns: Option<usize>,
+            #[pyo3(from_py_with = crate::whole::perhaps::columns)] columns: Option<usize>,
             title: Option<String>,
             subtitle: Option<String>,
         ) -> PyResult<Picture> {
@@ -102,12 +101,12 @@ pub(crate) fn fit_toys(
     py: Python<'_>,
     model: &Bound<'_, PyAny>,
     params: Option<&Bound<'_, PyAny>>,
-    #[pyo3(from_py_with = whole)] n_toys: u64,
-    #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::n_toys)] n_toys: u64,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
     parameters: Option<Vec<String>>,
     shard: Option<&str>,
     keep_toys: bool,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -115,7 +114,7 @@ pub(crate) fn fit_toys(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<FitToysResult>> {
     let model = load::model(py, model, device)?;

@@ -20,7 +20,6 @@ use crate::hypotest::{statistic, tested};
 use crate::kept_toys::{KeptToys, WithToys, put, taken};
 use crate::load::{self, Names};
 use crate::picture::{self, Picture};
-use crate::whole::whole;
 
 result_class! {
     /// The result of a toy-based test. Attributes have the names of the keys in the JSON of `nextstat
@@ -100,15 +99,15 @@ pub(crate) fn hypotest_toys<'py>(
     args: &Bound<'py, PyTuple>,
     model: Option<Bound<'py, PyAny>>,
     mu: Option<Bound<'py, PyAny>>,
-    #[pyo3(from_py_with = whole)] n_toys: u64,
-    #[pyo3(from_py_with = whole)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::n_toys)] n_toys: u64,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
     test_stat: &str,
     expected_set: bool,
     shard: Option<&str>,
     save: Option<PathBuf>,
     resume: bool,
     keep_toys: bool,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -116,7 +115,7 @@ pub(crate) fn hypotest_toys<'py>(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<HypotestToysResult>> {
     let (model, mu) = &model_and_mu("hypotest_toys", args, model, mu)?;

@@ -15,7 +15,6 @@ use crate::device::execution;
 use crate::error::workspace_error;
 use crate::load::{self, Names, dumps};
 use crate::picture::{Picture, check, finish, replace};
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// Unfolded data. Attributes have the names of the keys in the JSON of `nextstat unfold`. `truth` has an entry for each
@@ -93,11 +92,11 @@ pub(crate) fn unfold(
     regularisation: &str,
     tau: Option<&Bound<'_, PyAny>>,
     tau_range: Option<[f64; 2]>,
-    #[pyo3(from_py_with = whole)] points: usize,
-    #[pyo3(from_py_with = perhaps_whole)] toys: Option<u64>,
+    #[pyo3(from_py_with = crate::whole::points)] points: usize,
+    #[pyo3(from_py_with = crate::whole::perhaps::toys)] toys: Option<u64>,
     toys_at: &str,
-    #[pyo3(from_py_with = whole)] seed: u64,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::seed)] seed: u64,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -105,7 +104,7 @@ pub(crate) fn unfold(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<UnfoldResult>> {
     let model = load::model(py, model, device)?;

@@ -17,7 +17,6 @@ use crate::load::{self, Names};
 use crate::picture::{self, Picture, check, replace};
 use crate::result::FitResult;
 use crate::study::point;
-use crate::whole::{perhaps_whole, whole};
 
 result_class! {
     /// Expected and observed events of every channel. `channels` is a list of dictionaries with the keys
@@ -52,10 +51,8 @@ result_class! {
             kind: &str,
             channels: Option<Vec<String>>,
             log_y: bool,
-            #[pyo3(from_py_with = perhaps_whole)]
-            columns: Option<usize>,
-            #[pyo3(from_py_with = perhaps_whole)]
-            max_samples: Option<usize>,
+            #[pyo3(from_py_with = crate::whole::perhaps::columns)] columns: Option<usize>,
+            #[pyo3(from_py_with = crate::whole::perhaps::max_samples)] max_samples: Option<usize>,
             blind: Option<picture::Blind>,
             components: &str,
             title: Option<String>,
@@ -101,7 +98,7 @@ pub(crate) fn yields(
     model: &Bound<'_, PyAny>,
     params: Option<&Bound<'_, PyAny>>,
     prefit: bool,
-    device: &str,
+    #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
@@ -109,7 +106,7 @@ pub(crate) fn yields(
     init: Option<&Bound<'_, PyAny>>,
     search: &str,
     integral_tolerance: Option<f64>,
-    #[pyo3(from_py_with = whole)] threads: usize,
+    #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
 ) -> PyResult<YieldsResult> {
     let model = load::model(py, model, device)?;
     let model = model.get();

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use ns_core::{Device, Model};
+use ns_inference::matching_names;
 use ns_translate::datacard::{Card, CardOptions};
 use ns_translate::hs3::EventSources;
 use ns_translate::pyhf::{
@@ -11,7 +12,6 @@ use ns_translate::pyhf::{
 };
 use ns_translate::{Axes, CorrelationTables, Format, ModelSource, SourceText};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use wildmatch::WildMatch;
 
 use crate::args::ModelArgs;
 use crate::error::CliError;
@@ -197,12 +197,7 @@ pub(crate) fn parameters(flag: &str, lists: &[String], model: &Model) -> Result<
 /// # Errors
 /// [`CliError::Usage`] if a pattern matches no parameter.
 pub(crate) fn matching(flag: &str, name: &str, known: &[&str]) -> Result<Vec<String>, CliError> {
-    if known.contains(&name) || !(name == "all" || name.contains(['*', '?'])) {
-        return Ok(vec![name.to_owned()]);
-    }
-    let pattern = WildMatch::new(if name == "all" { "*" } else { name });
-    let found: Vec<String> =
-        known.iter().filter(|known| pattern.matches(known)).map(|known| (*known).to_owned()).collect();
+    let found = matching_names(name, known);
     if found.is_empty() {
         return Err(CliError::Usage(format!(
             "{flag}: no parameter matches '{name}'; `nextstat inspect` lists all"

@@ -109,7 +109,7 @@ pub use injection::{InjectionOptions, InjectionResult, injection};
 pub use interval::{IntervalOptions, IntervalResult, RegionOptions, RegionResult, interval, region};
 pub use limit::{LimitOptions, LimitResult, upper_limit};
 pub use look_elsewhere::{LookElsewhereOptions, LookElsewhereResult, look_elsewhere};
-pub use lookup::parameter_index;
+pub use lookup::{matching_names, parameter_index};
 pub use minos::Interval;
 pub use ns_compute::CpuSession;
 pub use options::{Blind, FitData, FitOptions, observed};

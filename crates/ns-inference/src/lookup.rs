@@ -1,6 +1,7 @@
 //! Finds the index of a parameter by its name.
 
 use ns_core::Model;
+use wildmatch::WildMatch;
 
 use crate::InferenceError;
 
@@ -12,6 +13,22 @@ pub fn parameter_index(model: &Model, name: &str) -> Result<usize, InferenceErro
     model
         .parameter_index(name)
         .ok_or_else(|| InferenceError::UnknownParameter { name: name.to_owned(), hint: hint(model, name) })
+}
+
+/// `*` stands for any characters and `?` for one. A name that is known stands for itself.
+fn is_pattern(name: &str, known: &[&str]) -> bool {
+    !known.contains(&name) && (name == "all" || name.contains(['*', '?']))
+}
+
+/// Returns the names of `known` that a name, a pattern or `all` means; none if a pattern matches none. A name that is not
+/// known is returned as it is.
+#[must_use]
+pub fn matching_names(name: &str, known: &[&str]) -> Vec<String> {
+    if !is_pattern(name, known) {
+        return vec![name.to_owned()];
+    }
+    let pattern = WildMatch::new(if name == "all" { "*" } else { name });
+    known.iter().filter(|known| pattern.matches(known)).map(|known| (*known).to_owned()).collect()
 }
 
 /// Largest number of parameter names that a hint lists if no parameter has a similar name.
@@ -71,7 +88,17 @@ fn distance(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::distance;
+    use super::{distance, matching_names};
+
+    #[test]
+    fn patterns_and_all_stand_for_names() {
+        let known = ["mu", "stat_SR[0]", "stat_SR[1]"];
+        assert_eq!(matching_names("stat_*", &known), ["stat_SR[0]", "stat_SR[1]"]);
+        assert_eq!(matching_names("all", &known), known);
+        assert_eq!(matching_names("all", &["all", "mu"]), ["all"]);
+        assert_eq!(matching_names("nobody", &known), ["nobody"]);
+        assert!(matching_names("jes*", &known).is_empty());
+    }
 
     #[test]
     fn distance_counts_edits_and_ignores_case() {

@@ -88,7 +88,7 @@ function meter(parent) {
   parent.replaceChildren(make("p", {}, bar, " ", text));
   return ({ done, total }) => {
     Object.assign(bar, { max: Math.max(total, 1), value: done });
-    text.textContent = `${done} of ${total} ${total === 1 ? "fit" : "fits"}`;
+    text.textContent = `${done} of ${count(total, "fit")}`;
   };
 }
 
@@ -114,7 +114,7 @@ async function open(key) {
       // With several parameters of interest there is a list of results.
       const results = result.results && result.pois ? result.results : [result];
       const texts = [...new Set(results.flatMap((one) => one.warnings || []))];
-      const warnings = texts.map((warning) => make("li", { textContent: warning }));
+      const warnings = texts.map((warning) => make("li", { textContent: forPeople(warning) }));
       parts.push(...(joint && results.length > 1 ? joint(results) : results.flatMap(show)), ...(warnings.length ? [make("ul", { className: "warnings" }, ...warnings)] : []));
     }
     if (plot) {

@@ -12,6 +12,9 @@ const is = (x) => typeof x === "number" && Number.isFinite(x);
 const number = (x) => (is(x) ? Number(x.toPrecision(6)).toString() : "none");
 const count = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
+// A warning about a number that is null in the JSON, with the word that the tables have.
+const forPeople = (warning) => warning.replace(/^(.*?) is null: /, (_, what) => `${what.replace("p_value", "p-value")} is none: `);
+
 // A value with its uncertainty, both rounded to the second significant digit of the uncertainty.
 function measured(value, uncertainty) {
   if (!is(value) || !is(uncertainty) || uncertainty <= 0) return number(value);

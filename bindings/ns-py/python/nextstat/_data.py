@@ -23,6 +23,11 @@ def _point(model, params):
         for name, value in params.items():
             point[_index(model, name)] = value
         return point
+    if np.ndim(params) == 0:
+        raise ValueError(
+            f"params must be the values of all {point.size} parameters, some values by name or a FitResult, not {params!r}; "
+            "poi_value sets the parameter of interest"
+        )
     given = np.asarray(params, dtype=float)
     if given.shape != point.shape:
         raise ValueError(

@@ -1730,7 +1730,7 @@ class FitResult:
         self,
         path: str | PathLike[str] | None = None,
         *,
-        kind: Literal["pulls", "correlation", "yields", "summary"] = "pulls",
+        kind: Literal["pulls", "correlation", "poi-correlation", "yields", "summary"] = "pulls",
         prefit: bool = False,
         threshold: float | None = None,
         channels: Sequence[str] | None = None,

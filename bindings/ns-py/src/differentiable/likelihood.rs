@@ -71,7 +71,7 @@ impl DifferentiableSession {
         follow: Vec<String>,
         data: Option<&Bound<'_, PyAny>>,
         asimov: Option<&Bound<'_, PyAny>>,
-        device: &str,
+        #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
         threads: usize,
     ) -> PyResult<Self> {
         let opened = opened(model, inputs, None)?;

@@ -120,6 +120,8 @@ fn a_model_of_one_parameter_has_no_command_that_fails() {
     let page = page(folder.path());
     assert!(page.contains("Parameters without a constraint") && !page.contains("Pulls of the"), "{page}");
     assert!(page.contains("-o ranking.json</pre>"), "{page}");
+    assert!(page.contains("the model has no other free parameter, so there is nothing to rank"), "{page}");
+    assert!(page.contains("p-value is none: 1 bin and 1 free parameter"), "{page}");
 }
 
 #[test]

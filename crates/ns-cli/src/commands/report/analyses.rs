@@ -325,9 +325,17 @@ impl Analyses<'_> {
         ran: RunInfo,
         warnings: Vec<String>,
     ) -> Result<(), CliError> {
-        section.warnings.extend(warnings);
+        section.warnings.extend(warnings.iter().map(|warning| for_people(warning)));
         section.file(file, to_json(&Report { result, ran, parts: Vec::new() })?);
         Ok(())
+    }
+}
+
+/// Returns a warning about a number that is `null` in the JSON with the words of the tables.
+fn for_people(warning: &str) -> String {
+    match warning.split_once(" is null: ") {
+        Some((what, why)) => format!("{} is none: {why}", what.replace("p_value", "p-value")),
+        None => warning.to_owned(),
     }
 }
 

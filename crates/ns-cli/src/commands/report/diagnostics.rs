@@ -9,7 +9,9 @@ use ns_inference::report::Table;
 pub(super) fn diagnostics(fitted: &FitResult) -> Table {
     let mut table = Table::new(&["", ""], &[]);
     table.row(["minimum", if fitted.converged { "certified" } else { "not certified" }].map(str::to_owned));
-    let mut row = |name: &str, value: String| table.row([name.to_owned(), value]);
+    let mut row = |name: &str, value: String| {
+        table.row([name.to_owned(), value]);
+    };
     row("reason to stop", fitted.termination_reason.clone());
     let edm = fitted.edm.map_or_else(|| "none: the curvature allows no estimate".to_owned(), significant);
     row("estimated distance to the minimum of -ln L", edm);
