@@ -190,6 +190,7 @@ ARGUMENTS = [
     (lambda m: nextstat.fit(m, threads="a"), TypeError, r"threads must be a whole number, not 'a'"),
     (lambda m: nextstat.ranking(m, top="a"), TypeError, r"top must be a whole number, not 'a'"),
     (lambda m: nextstat.fit(m, device=3), TypeError, r"device must be the name of a device, such as .*, not 3"),
+    (lambda m: nextstat.fit(m, search=3), TypeError, r"search must be .local., .standard. or .thorough., not 3"),
     (lambda m: nextstat.asimov_data(m, 1.0), ValueError, r"params must be the values of all .* not 1.0; poi_value sets"),
     (lambda m: nextstat.fit(m, minos=["jes*"]), ValueError, r"minos: no parameter matches 'jes\*'"),
     (lambda m: nextstat.fit(m, fixed={"jes*": 1}), ValueError, r"fixed: no parameter matches 'jes\*'"),

@@ -1,6 +1,6 @@
 //! `nextstat.fit_batch`: fits many data sets in one call.
 
-use ns_inference::present::significant;
+use ns_inference::present::{count, significant};
 use ns_inference::report::{Part, RunInfo, Table};
 use ns_inference::{BatchFit, FitOptions, Work};
 use numpy::{PyArray1, PyArrayDyn, PyArrayMethods};
@@ -62,7 +62,7 @@ pub(crate) fn fit_batch(
     init: Option<&Bound<'_, PyAny>>,
     uncertainties: bool,
     covariance: bool,
-    search: &str,
+    #[pyo3(from_py_with = crate::whole::word::search)] search: &str,
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,
@@ -186,8 +186,8 @@ impl BatchResult {
             table.row([name.clone(), show(mean), show(spread)]);
         }
         let summary = format!(
-            "{} fits, {} converged, {} without a result, {:.3} s on {}",
-            self.errors.len(),
+            "{}, {} converged, {} without a result, {:.3} s on {}",
+            count(self.errors.len(), "fit"),
             self.n_converged,
             self.n_error,
             self.wall_s.unwrap_or_default(),

@@ -49,7 +49,7 @@ pub(crate) fn fit(
     covariance: bool,
     uncertainties: bool,
     crossings: bool,
-    search: &str,
+    #[pyo3(from_py_with = crate::whole::word::search)] search: &str,
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     strict: bool,

@@ -88,7 +88,7 @@ pub(crate) fn _limit_grid<'py>(
     asimov: Option<&Bound<'_, PyAny>>,
     blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
-    search: &str,
+    #[pyo3(from_py_with = crate::whole::word::search)] search: &str,
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     #[pyo3(from_py_with = crate::whole::threads)] threads: usize,

@@ -1,6 +1,7 @@
 //! The methods of `nextstat.Model`: its properties and its likelihood.
 
 use ns_core::EvaluationRequest;
+use ns_inference::present::count;
 use ns_translate::pyhf::ModelOptions;
 use numpy::{PyArray1, PyArrayDyn};
 use pyo3::prelude::*;
@@ -315,11 +316,11 @@ impl Model {
 
     fn __repr__(&self) -> String {
         format!(
-            "<nextstat.Model: measurement '{}', {} channels, {} bins, {} parameters, {}>",
+            "<nextstat.Model: measurement '{}', {}, {}, {}, {}>",
             self.inner.measurement,
-            self.inner.channels.len(),
-            self.inner.n_bins(),
-            self.inner.parameters.len(),
+            count(self.inner.channels.len(), "channel"),
+            count(self.inner.n_bins(), "bin"),
+            count(self.inner.parameters.len(), "parameter"),
             match self.poi_names().as_slice() {
                 [] => "no parameter of interest".to_owned(),
                 [poi] => format!("POI '{poi}'"),

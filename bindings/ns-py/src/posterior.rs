@@ -110,7 +110,7 @@ pub(crate) fn sample(
     blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
-    search: &str,
+    #[pyo3(from_py_with = crate::whole::word::search)] search: &str,
     integral_tolerance: Option<f64>,
     #[pyo3(from_py_with = crate::whole::threads)] threads: usize,
     progress: Option<&Bound<'_, PyAny>>,

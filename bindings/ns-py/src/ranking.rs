@@ -196,7 +196,7 @@ pub(crate) fn ranking<'py>(
     blind: Option<Names>,
     fixed: Option<&Bound<'_, PyAny>>,
     init: Option<&Bound<'_, PyAny>>,
-    search: &str,
+    #[pyo3(from_py_with = crate::whole::word::search)] search: &str,
     integral_tolerance: Option<f64>,
     progress: Option<&Bound<'_, PyAny>>,
     poi: Option<Names>,

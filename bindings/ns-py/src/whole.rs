@@ -60,16 +60,25 @@ pub(crate) mod perhaps {
 pub(crate) mod word {
     use super::{Bound, PyAny, PyAnyMethods, PyResult, PyTypeError, shown};
 
+    fn word<'a>(name: &str, meant: &str, object: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+        object
+            .extract()
+            .map_err(|_| PyTypeError::new_err(format!("{name} must be {meant}, not {}", shown(object))))
+    }
+
     /// Reads the name of a device.
     ///
     /// # Errors
     /// `TypeError` if it is no text.
     pub(crate) fn device<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
-        object.extract().map_err(|_| {
-            PyTypeError::new_err(format!(
-                "device must be the name of a device, such as \"cpu\" or \"cuda:0\", not {}",
-                shown(object)
-            ))
-        })
+        word("device", "the name of a device, such as \"cpu\" or \"cuda:0\"", object)
+    }
+
+    /// Reads the effort to find the global minimum.
+    ///
+    /// # Errors
+    /// `TypeError` if it is no text.
+    pub(crate) fn search<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<&'a str> {
+        word("search", "\"local\", \"standard\" or \"thorough\"", object)
     }
 }

@@ -96,7 +96,7 @@ impl ProfiledDifferentiableSession {
         follow: Vec<String>,
         data: Option<&Bound<'_, PyAny>>,
         asimov: Option<&Bound<'_, PyAny>>,
-        search: &str,
+        #[pyo3(from_py_with = crate::whole::word::search)] search: &str,
         warm: Option<bool>,
         threads: usize,
     ) -> PyResult<Self> {
