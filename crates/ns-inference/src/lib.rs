@@ -82,6 +82,7 @@ mod single_fits;
 pub mod splot;
 pub mod spurious;
 pub mod stored;
+mod toy_nuisance;
 pub mod toys;
 pub mod unfold;
 mod weighted;
@@ -121,9 +122,10 @@ pub use significance::{SignificanceResult, significance};
 pub use simplify::{SimplifyOptions, SimplifyResult, simplify};
 pub use splot::{SplotWeights, splot};
 pub use spurious::{SpuriousOptions, SpuriousResult, spurious_signal};
+pub use toy_nuisance::ToyNuisance;
 pub use toys::{
     FitToysOptions, FitToysResult, HypotestToysOptions, HypotestToysResult, ToyLimitOptions, ToyLimitResult,
-    ToyNuisance, fit_toys, hypotest_toys, upper_limit_toys,
+    fit_toys, hypotest_toys, upper_limit_toys,
 };
 pub use unfold::{UnfoldOptions, UnfoldResult, unfold};
 pub use yields::{YieldsAt, YieldsResult, expected_yields, fitted_yields, postfit_yields, prefit_yields};

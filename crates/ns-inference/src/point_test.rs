@@ -18,9 +18,9 @@ use crate::goodness::chi2_tail;
 use crate::hypotest::tester::free_fit;
 use crate::lowest::Lowest;
 use crate::single_fits::of_single_fits;
+use crate::toy_nuisance::{self, ToyNuisance};
 use crate::toys::INTERRUPTED;
 use crate::toys::goodness::{GoodnessToys, binomial_error, check_number};
-use crate::toys::nuisance::{Origin, ToyNuisance};
 use crate::toys::point::PointToys;
 use crate::{FitOptions, InferenceError, Work, normal, options, parameter_index};
 
@@ -147,7 +147,7 @@ pub fn hypotest_point(
         let fits = (free.parameters.as_slice(), conditional.parameters.as_slice());
         let settings = (held.as_slice(), options.seed);
         let mut origin =
-            Origin::find(options.nuisance, (model, session), &options.fit, fits, settings, control)?;
+            toy_nuisance::origin(options.nuisance, (model, session), &options.fit, fits, settings, control)?;
         if let Some(doubt) = origin.doubt.take() {
             result.converged = false;
             result.warnings.push(doubt);

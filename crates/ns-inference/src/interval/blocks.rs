@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InferenceError;
 use crate::analysis::Analysis;
-use crate::toys::ToyNuisance;
+use crate::toy_nuisance::ToyNuisance;
 
 /// The toys of one range at one tested point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::toys::ToyNuisance;
+use crate::toy_nuisance::ToyNuisance;
 
 /// One value of the parameter that was tested with toys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use ns_core::{Control, Model, Session};
 use super::blocks::{Block, Counts, Store};
 use crate::analysis::Analysis;
 use crate::observed::At;
-use crate::toys::nuisance::{Origin, ToyNuisance};
+use crate::toy_nuisance::{self, ToyNuisance};
 use crate::toys::point::{PointToys, Shifted};
 use crate::{FitOptions, InferenceError};
 
@@ -108,7 +108,8 @@ impl<'a> Tester<'a> {
     ) -> Result<PointToys, InferenceError> {
         let (fit, nuisance) = self.settings;
         let fits = (best, at.parameters.as_slice());
-        let mut origin = Origin::find(nuisance, self.job, fit, fits, (held, self.seed), self.control)?;
+        let mut origin =
+            toy_nuisance::origin(nuisance, self.job, fit, fits, (held, self.seed), self.control)?;
         self.doubts.extend(origin.doubt.take());
         PointToys::prepare(analysis, self.job.1, origin, held, self.seed)
     }

@@ -8,7 +8,7 @@ use ns_core::{
 };
 
 use super::goodness::{GoodnessToys, counted};
-use super::nuisance::Origin;
+use super::origin::Origin;
 use super::prepare::{free_request, parent_fits};
 use super::stream::{MOST_ROUNDS, Reader, Reading, ToySequence, Toys, stream, worth_repeating};
 use super::{RowSink, ToyRun, ToyStatus};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::toys::ToyNuisance;
+use crate::toy_nuisance::ToyNuisance;
 use crate::{FitOptions, Work, options};
 
 /// Options of [`region`](super::region()), set by chained methods.
