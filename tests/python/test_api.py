@@ -157,7 +157,7 @@ class TestArguments:
         with pytest.raises(ValueError, match=re.escape(says)) as caught:
             call(model)
         assert f"'{name}'" in "".join(traceback.format_exception_only(caught.value))
-        with pytest.raises(TypeError, match="float"):
+        with pytest.raises(TypeError, match="threads must be a whole number, not 1.5"):
             nextstat.fit(model, threads=1.5)
 
     def test_whole_numbers_of_numpy_are_numbers(self, model):
