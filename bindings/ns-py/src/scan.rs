@@ -283,7 +283,7 @@ pub(crate) fn profile_scan<'py>(
     #[pyo3(from_py_with = crate::whole::points)] points: usize,
     param2: Option<String>,
     mu2_values: Option<&Bound<'_, PyAny>>,
-    #[pyo3(from_py_with = crate::whole::points)] points2: usize,
+    #[pyo3(from_py_with = crate::whole::points2)] points2: usize,
     intervals: bool,
     #[pyo3(from_py_with = crate::whole::word::device)] device: &str,
     data: Option<&Bound<'_, PyAny>>,

@@ -36,7 +36,7 @@ macro_rules! whole_numbers {
     )*};
 }
 
-whole_numbers!(chains, directions, draws, first, n_toys, points, seed, start, stop, threads, tune);
+whole_numbers!(chains, directions, draws, first, n_toys, points, points2, seed, start, stop, threads, tune);
 
 /// Readers of whole numbers that may be None.
 pub(crate) mod perhaps {
