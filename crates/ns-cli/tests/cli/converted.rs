@@ -23,18 +23,22 @@ fn names(document: &Value) -> Vec<&str> {
     measurements.iter().map(|m| m["name"].as_str().unwrap()).collect()
 }
 
+/// Returns the digest of the model of a workspace, whose numbers may be written otherwise.
+fn digest(document: &Value) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.json");
+    fs::write(&path, document.to_string()).unwrap();
+    let found = result(&["inspect", "-i", path.to_str().unwrap()])["model_digest"].clone();
+    assert!(found.is_string(), "{found}");
+    found
+}
+
 #[test]
 fn workspaces_stay_as_they_are() {
     for name in ["simple_workspace.json", "several_measurements.json", "all_modifiers.json"] {
         let (file, original) = (fixture(name), read(name));
         let written = result(&["convert", "-i", &file, "--to", "pyhf"]);
         assert_eq!(names(&written), names(&original), "{name}");
-        let digest = |text: &Value| {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("w.json");
-            fs::write(&path, text.to_string()).unwrap();
-            String::from_utf8(run(&["digest", "-i", path.to_str().unwrap()]).stdout).unwrap()
-        };
         assert_eq!(digest(&written), digest(&original), "{name}");
     }
     let file = fixture("several_measurements.json");
@@ -47,7 +51,7 @@ fn workspaces_stay_as_they_are() {
     let patched =
         result(&["convert", "-i", &background, "--patch", &fixture("signal_patch.json"), "--to", "pyhf"]);
     let want = result(&["patch", "-i", &background, "--patch", &fixture("signal_patch.json")]);
-    assert_eq!(patched["channels"], want["channels"]);
+    assert_eq!(digest(&patched), digest(&want));
 }
 
 #[test]
