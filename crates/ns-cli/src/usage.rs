@@ -31,10 +31,17 @@ pub(crate) fn model_first(command: Command) -> Command {
     let needed: String = command
         .get_arguments()
         .filter(|arg| arg.is_required_set() && !is_input(arg))
-        .map(|arg| format!(" {arg}"))
+        .filter_map(with_value)
         .collect();
     let usage = format!("nextstat {} {model}{needed} [OPTIONS]", command.get_name());
     command.override_usage(usage)
+}
+
+/// Returns a flag with the names of its values, as in a usage. Clap writes only arguments of commands that it has built.
+fn with_value(arg: &Arg) -> Option<String> {
+    let names = arg.get_value_names().unwrap_or_default();
+    let values: String = names.iter().map(|name| format!(" <{name}>")).collect();
+    arg.get_long().map(|long| format!(" --{long}{values}"))
 }
 
 /// Makes an error about a missing model name it as the usage does.
