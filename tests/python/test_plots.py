@@ -224,8 +224,8 @@ class TestOptions:
         words = texts(fit.plot())
         held = nextstat.fit(model, fixed={"jet_scale": 0.0})
         assert "jet_scale" in words and "jet_scale" not in texts(held.plot())
-        lines = words.split("\n")
-        assert "±" in lines[lines.index(model.poi_name) + 1]
+        without = np.isnan(np.array(fit.pulls, dtype=float)).sum()
+        assert without and sum(" ± " in line for line in words.split("\n")) == without
 
     def test_the_correlation_shows_numbers(self, model, fit):
         names = model.parameter_names
