@@ -18,7 +18,7 @@ logging.getLogger("pyhf").setLevel(logging.CRITICAL)
 
 SEED = 11
 #: Number of random calls of an operation, twice as many for `combine`.
-CALLS = int(os.environ.get("NEXTSTAT_PYHF_MODELS", "60"))
+CALLS = int(os.environ.get("NEXTSTAT_PYHF_MODELS", "30"))
 SIMPLE = "simple_workspace.json"
 TYPES = ("histosys", "lumi", "normfactor", "normsys", "shapefactor", "shapesys", "staterror")
 

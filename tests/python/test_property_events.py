@@ -8,7 +8,7 @@ import os
 import pytest
 from event_oracle import checks, draw
 
-MODELS = int(os.environ.get("NEXTSTAT_EVENT_MODELS", "40"))
+MODELS = int(os.environ.get("NEXTSTAT_EVENT_MODELS", "20"))
 SEED = int(os.environ.get("NEXTSTAT_EVENT_SEED", "1"))
 #: Models of seed 1 that are left out, because the oracle takes half a minute for each.
 LEFT_OUT = {68, 79, 112}

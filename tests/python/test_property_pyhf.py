@@ -12,7 +12,7 @@ import pytest
 from comparison import compare_case, pyhf_rejects
 from random_workspaces import draw_broken, draw_case, from_document
 
-MODELS = int(os.environ.get("NEXTSTAT_PYHF_MODELS", "60"))
+MODELS = int(os.environ.get("NEXTSTAT_PYHF_MODELS", "30"))
 SEED = 1
 REGRESSIONS = sorted(pathlib.Path(__file__).with_name("regressions").glob("*.json"))
 

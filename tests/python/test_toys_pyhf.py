@@ -16,7 +16,7 @@ from scipy import stats
 
 import nextstat
 
-N_PYHF = int(os.environ.get("NEXTSTAT_PYHF_TOYS", "150"))
+N_PYHF = int(os.environ.get("NEXTSTAT_PYHF_TOYS", "100"))
 N_OURS = 50_000
 
 # A statistic below this value counts as 0, because pyhf's fits are not exact.

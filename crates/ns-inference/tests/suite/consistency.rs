@@ -13,7 +13,7 @@ use property::workspace::{FUNCTIONS, WILD, draw};
 /// Number of models that the test checks, unless `NEXTSTAT_CONSISTENCY_MODELS` says otherwise. Half of them have effects
 /// far from linear. A fiftieth more have functions of parameters. A workflow checks 2 000 every week, and the example
 /// `check_consistency` any others.
-const MODELS: u64 = 50;
+const MODELS: u64 = 30;
 
 #[test]
 fn analyses_of_random_models_are_consistent() {

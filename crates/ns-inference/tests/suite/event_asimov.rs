@@ -13,7 +13,7 @@ use ns_translate::pyhf::ModelOptions;
 use serde_json::{Value, json};
 
 /// Default number of random models.
-const MODELS: u64 = 10;
+const MODELS: u64 = 6;
 
 /// Number of expected background events.
 const EVENTS: f64 = 300.0;

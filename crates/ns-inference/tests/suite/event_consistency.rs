@@ -18,7 +18,7 @@ use property::checks::{Depth, check_model};
 use property::events::draw;
 
 /// Default number of models to check.
-const MODELS: u64 = 5;
+const MODELS: u64 = 4;
 
 /// Returns the number of models to check.
 fn models() -> u64 {
