@@ -20,8 +20,9 @@ use gpu::{
     CODES, FUNCTIONS, WORKSPACES, all_devices, cpu_session, device, fits, fixture, models, n_devices,
     on_host, points, random_points, same_bits, tolerances, toys,
 };
-use ns_core::{Data, Device, EvaluationRequest, Interpolation, Search, Session};
+use ns_core::{Control, Data, Device, EvaluationRequest, Interpolation, Search, Session};
 use ns_inference::toys::ToyRow;
+use ns_inference::{PointOptions, ToyNuisance, hypotest_point};
 
 /// Returns the largest number of toys of a test, from the environment variable `NEXTSTAT_GPU_TEST_TOYS`. The variable
 /// is set if the tests run under tools that slow them down. Returns `None` if the variable is not set.
@@ -91,6 +92,22 @@ fn a_point_has_the_same_bits_alone_and_among_others() {
             );
         }
     }
+}
+
+#[test]
+fn a_point_is_tested_with_draws_of_a_posterior() {
+    if n_devices() == 0 {
+        return;
+    }
+    let model = fixture("simple_workspace");
+    let (cpu, gpu) = (cpu_session(&model), device(&model, 0));
+    let p_value = |session: &dyn Session| {
+        let options = PointOptions::default().n_toys(Some(100)).nuisance(ToyNuisance::Posterior);
+        let poi = [("mu".to_owned(), 2.0)];
+        hypotest_point(&model, session, &poi, &options, Control::default()).unwrap().p_value_toys
+    };
+    // The draws and the toys are the same on both, and none of the statistics is near the observed one.
+    assert_eq!(p_value(&cpu), p_value(gpu.as_ref()));
 }
 
 #[test]

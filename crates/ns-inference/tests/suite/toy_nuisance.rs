@@ -116,7 +116,8 @@ fn an_interval_names_where_its_toys_were_drawn() {
     let model = with_control_region();
     let session = open_session(&model, &Execution::default()).unwrap();
     let found = |nuisance| {
-        let options = IntervalOptions::default().cl(0.9).n_toys(Some(300)).points(5).precision(0.2).nuisance(nuisance);
+        let options =
+            IntervalOptions::default().cl(0.9).n_toys(Some(300)).points(5).precision(0.2).nuisance(nuisance);
         interval(&model, session.as_ref(), &options, Control::default()).unwrap()
     };
     for nuisance in [ToyNuisance::PlugIn, ToyNuisance::Posterior] {
