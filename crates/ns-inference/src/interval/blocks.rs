@@ -26,6 +26,9 @@ pub struct Block {
     pub n_nonconverged: u64,
     /// Number of toys that are left out because a fit failed.
     pub n_error: u64,
+    /// Why the toys may not be drawn where they should be; `None` if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
 }
 
 /// Where toys are drawn, and the seed of their random numbers.

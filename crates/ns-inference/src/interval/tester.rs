@@ -31,8 +31,8 @@ pub(super) enum Ended {
 struct Point {
     values: Vec<f64>,
     counts: Counts,
-    /// The prepared toys; `None` if all toys so far come from the store.
-    toys: Option<PointToys>,
+    /// The prepared toys, and why they may not be drawn where they should be; `None` if all toys so far come from the store.
+    toys: Option<(PointToys, Option<String>)>,
 }
 
 /// Makes toys of tested points, and counts them.
@@ -101,17 +101,17 @@ impl<'a> Tester<'a> {
 
     /// Prepares toys of the point with the values `held`. `best` is the fit with all parameters free.
     fn prepare(
-        &mut self,
+        &self,
         analysis: &mut Analysis<'_>,
         (best, at): (&[f64], &At),
         held: &[(usize, f64)],
-    ) -> Result<PointToys, InferenceError> {
+    ) -> Result<(PointToys, Option<String>), InferenceError> {
         let (fit, nuisance) = self.settings;
         let fits = (best, at.parameters.as_slice());
         let mut origin =
             toy_nuisance::origin(nuisance, self.job, fit, fits, (held, self.seed), self.control)?;
-        self.doubts.extend(origin.doubt.take());
-        PointToys::prepare(analysis, self.job.1, origin, held, self.seed)
+        let doubt = origin.doubt.take();
+        Ok((PointToys::prepare(analysis, self.job.1, origin, held, self.seed)?, doubt))
     }
 
     /// Makes toys at the point `values` until it has `n_toys`. Returns the counts of all toys of the point.
@@ -141,6 +141,7 @@ impl<'a> Tester<'a> {
             if let Some(block) = store.known(values, at.t, point.counts.run, left) {
                 point.counts.add(&block);
                 self.n_toys += block.n_toys;
+                doubts(&mut self.doubts, block.doubt);
                 continue;
             }
             let counts = point.counts;
@@ -151,7 +152,7 @@ impl<'a> Tester<'a> {
             };
             let Some(point) = self.points.get_mut(place) else { return Err(InferenceError::Cancelled) };
             point.toys = made.or(point.toys.take());
-            let Some(toys) = &point.toys else { return Err(InferenceError::Cancelled) };
+            let Some((toys, doubt)) = &point.toys else { return Err(InferenceError::Cancelled) };
             let (first, size) = (point.counts.run, self.block.min(left));
             let started = Instant::now();
             let shifted = Shifted { control: self.control, done: self.n_toys, more: left };
@@ -168,11 +169,13 @@ impl<'a> Tester<'a> {
                 n_above,
                 n_nonconverged: counts.n_nonconverged,
                 n_error: counts.n_error,
+                doubt: doubt.clone(),
             };
             store.add(&block)?;
             point.counts.add(&block);
             let seconds = started.elapsed().as_secs_f64();
             self.n_toys += block.n_toys;
+            doubts(&mut self.doubts, block.doubt);
             self.n_run += block.n_toys;
             self.wall_s += seconds;
             if counts.interrupted {
@@ -182,5 +185,12 @@ impl<'a> Tester<'a> {
                 self.block = self.block.saturating_mul(2);
             }
         }
+    }
+}
+
+/// Adds a reason that is not in the list yet. A point has the same in each of its blocks.
+fn doubts(known: &mut Vec<String>, reason: Option<String>) {
+    if let Some(reason) = reason.filter(|reason| !known.contains(reason)) {
+        known.push(reason);
     }
 }
