@@ -126,3 +126,27 @@ fn an_interval_names_where_its_toys_were_drawn() {
         assert!(result.upper.is_some(), "{nuisance}: {:?}", result.warnings);
     }
 }
+
+/// The doubt about the chains was lost where all toys came from the file.
+#[cfg(feature = "toy-files")]
+#[test]
+fn a_resumed_interval_keeps_its_doubts() {
+    use ns_inference::interval::interval_saved;
+    use ns_inference::row_file::RowFile;
+    let folder = std::env::temp_dir().join(format!("nextstat-doubts-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("toys.json");
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/strongly_bent.json");
+    let model = Workspace::from_path(model).unwrap().model(&ModelOptions::default()).unwrap();
+    let session = open_session(&model, &Execution::default()).unwrap();
+    let options = IntervalOptions::default().n_toys(Some(100)).points(3).precision(1.0);
+    let options = options.nuisance(ToyNuisance::Posterior);
+    let [first, second] = [false, true].map(|resume| {
+        let file = RowFile::claim(&path, resume).unwrap();
+        interval_saved(&model, session.as_ref(), &options, file, Control::default()).unwrap()
+    });
+    assert!(first.warnings.iter().any(|warning| warning.contains("R-hat")), "{:?}", first.warnings);
+    assert!(!first.converged && !second.converged && second.toys_per_s.is_none());
+    assert_eq!(first.warnings, second.warnings);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
