@@ -3,6 +3,7 @@
 import os
 import pathlib
 import signal
+import sys
 import warnings
 
 import pytest
@@ -43,3 +44,10 @@ def pytest_terminal_summary(terminalreporter):
 def fixtures() -> pathlib.Path:
     """The folder of our own small workspaces."""
     return pathlib.Path(__file__).parents[1] / "fixtures"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def default_pyhf():
+    """No module of tests inherits the minimiser that another has set: pyhf keeps it for the whole process."""
+    if "pyhf" in sys.modules:
+        sys.modules["pyhf"].set_backend("numpy", "scipy")
