@@ -82,7 +82,7 @@ impl Workspace {
 
     /// Makes a workspace from a document that was read. Of several equal items with the same name, the first
     /// is kept.
-    fn read((mut document, mut notes): (Document, Report)) -> Self {
+    pub(super) fn read((mut document, mut notes): (Document, Report)) -> Self {
         remove_copies(&mut document, &mut notes);
         Self { document, notes, patches: Vec::new(), axes: Axes::default() }
     }

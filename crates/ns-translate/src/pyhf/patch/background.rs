@@ -3,17 +3,20 @@
 use serde_json::Value;
 
 use super::digest::{DigestAlgorithm, digest_of};
-use super::{Copies, DigestCheck, Patch};
+use super::{Copies, DigestCheck, Patch, direct};
+use crate::pyhf::document::Document;
 use crate::pyhf::error::WorkspaceError;
 use crate::pyhf::problem::Report;
 use crate::pyhf::workspace::Workspace;
 use crate::pyhf::written::tree;
 
 /// A background-only workspace for the patches of a patchset. The text is parsed once, and its digests are computed
-/// once. Several threads may apply patches at the same time.
+/// once. What a patch leaves as it is, is not read again. Several threads may apply patches at the same time.
 #[derive(Debug, Clone)]
 pub struct Background {
-    value: Value,
+    pub(super) value: Value,
+    /// The workspace, if it has the form of pyhf's schema without any patch.
+    pub(super) document: Option<Document>,
     notes: Report,
 }
 
@@ -23,7 +26,9 @@ impl Background {
     /// # Errors
     /// [`WorkspaceError::Syntax`] if the text is not JSON; [`WorkspaceError::Invalid`] if an object has a key twice.
     pub fn from_slice(text: &[u8]) -> Result<Self, WorkspaceError> {
-        tree(text).map(|(value, notes)| Self { value, notes })
+        let (value, notes) = tree(text)?;
+        let document = serde::Deserialize::deserialize(&value).ok();
+        Ok(Self { value, document, notes })
     }
 
     /// Compares the digests in the patchset of `patch` with those of this workspace. One call is enough for all patches
@@ -54,11 +59,18 @@ impl Background {
     /// [`WorkspaceError::Patch`] if an operation does not fit the workspace; [`WorkspaceError::AfterPatch`] if the
     /// result is not a workspace.
     pub fn patched(&self, patch: &Patch) -> Result<Workspace, WorkspaceError> {
-        let mut value = self.value.clone();
-        patch.apply_counted(&mut value, &mut Copies::up_to(patch.most_copied()))?;
         let mut notes = self.notes.clone();
         notes.extend(patch.notes().clone());
-        let workspace = Workspace::from_patched_value(value, vec![patch.origin().to_owned()])?;
+        let patches = vec![patch.origin().to_owned()];
+        let read = self.document.as_ref();
+        let workspace = match read.and_then(|read| direct::applied(&patch.operations, &self.value, read)) {
+            Some(document) => Workspace { patches, ..Workspace::read((document, Report::default())) },
+            None => {
+                let mut value = self.value.clone();
+                patch.apply_counted(&mut value, &mut Copies::up_to(patch.most_copied()))?;
+                Workspace::from_patched_value(value, patches)?
+            }
+        };
         Ok(workspace.after_notes(notes))
     }
 }

@@ -4,6 +4,7 @@ mod apply;
 mod argument;
 mod background;
 mod digest;
+mod direct;
 mod patchset;
 mod signals;
 
