@@ -2,6 +2,7 @@
 
 mod axis;
 mod crossings;
+mod cut;
 mod grid;
 mod options;
 mod order;
@@ -278,6 +279,10 @@ fn name_result(
         });
     }
     result.mu_values = shape.values;
+    if let Some(second) = shape.second {
+        let about_cuts = cut::warnings(&result, [shape.first, second]);
+        result.warnings.extend(about_cuts);
+    }
     if !options.intervals {
         result.intervals.clear();
     }

@@ -63,6 +63,20 @@ fn in_two_parameters_nothing_is_left_to_minimise() {
 }
 
 #[test]
+fn contours_that_are_cut_are_named_with_the_end() {
+    let session = Wells::new(&model((1.2, 10.0)), vec![well(2.0, 7.0)]);
+    let plane = |axis: ScanAxis| {
+        let options = ScanOptions::new(axis.points(11)).second(ScanAxis::param("alpha").points(11));
+        scan(&model((1.2, 10.0)), &session, &options, Control::default()).unwrap().warnings
+    };
+    let bound = "the contours of twice_delta_nll = 2.29575, 5.99146 end at mu = 1.2, the lower bound of mu";
+    assert_eq!(plane(ScanAxis::default()), [bound]);
+    let end = "the contour of twice_delta_nll = 5.99146 ends at mu = 3, where the scan ends; \
+               scan larger values to see the rest";
+    assert_eq!(plane(ScanAxis::default().range(1.2, 3.0)), [bound, end]);
+}
+
+#[test]
 fn a_lower_minimum_on_the_way_restarts_the_scan() {
     // The free fit starts in the well at 2. The well at 6 is lower.
     let session = Wells::new(&model((0.0, 10.0)), vec![well(2.0, 7.0), well(6.0, 5.0)]);
