@@ -168,6 +168,18 @@ def test_analyses_with_models_of_their_own(client):
     assert len(checked) == 8 and nextstat.fit(there.workspace).converged
 
 
+def test_samples_of_posteriors_have_their_numbers(client):
+    options = {"draws": 300, "tune": 300, "chains": 2, "seed": 3, "priors": {"mu": "exponential(2)"}}
+    there = client.sample(SIMPLE, **options)
+    here = nextstat.sample(SIMPLE, device="cpu", **options)
+    plain = here.to_dict()
+    assert there.parameters == plain["parameters"] and there.priors == here.priors
+    assert (there.least_ess, there.most_r_hat) == (here.least_ess, here.most_r_hat)
+    assert there.n_chains == 2 and not hasattr(there, "draws")
+    with pytest.raises(nextstat.ServerError, match="exponential"):
+        client.sample(SIMPLE, priors={"mu": "exponential(-2)"})
+
+
 def test_given_results_are_combined(client):
     file = ROOT / "tests/fixtures/given_results.toml"
     there, here = client.blue(file), nextstat.blue(file)

@@ -178,6 +178,11 @@ class _Functions:
         return self._analysis("injection", model, {"values": [float(x) for x in values], **options}, plot=plot, device=device,
                               progress=progress)
 
+    def sample(self, model: ModelLike, *, device: str | None = None, progress: Progress | None = None, **options: Any) -> Any:
+        """Samples the posterior. The result has the numbers of `nextstat.sample` as attributes; the draws stay on the server, so
+        that it has no `draws` and no `plot`. Options: `priors`, `chains`, `draws`, `tune`, `cl`, `seed`."""
+        return self._analysis("sample", model, options, device=device, progress=progress)
+
     def compatibility(self, model: ModelLike, *, plot: str | None = None, device: str | None = None,
                       progress: Progress | None = None, **options: Any) -> Any:
         """Tests whether all channels have the same value of the parameter of interest. Options: `n_toys`, `leave_out`, `seed`."""

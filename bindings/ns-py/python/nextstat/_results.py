@@ -14,7 +14,8 @@ from ._rows import Record
 from .types import Part
 
 #: Names of the classes of results that are only made on this machine, by analysis.
-_KINDS = {"fit": "FitResult", "fit-batch": "BatchResult", "hypotest-toys": "HypotestToysResult", "upper-limit": "LimitResult"}
+_KINDS = {"fit": "FitResult", "fit-batch": "BatchResult", "hypotest-toys": "HypotestToysResult", "upper-limit": "LimitResult",
+          "sample": "PosteriorResult"}
 
 #: Analyses whose results need their model, for its text and its pictures.
 _WITH_MODEL = ("fit",)
