@@ -1,5 +1,6 @@
 """Unfolding against a likelihood in NumPy, minimised with scipy, and against pyhf's likelihood, minimised with iminuit."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -251,3 +252,49 @@ def test_wrong_arguments_are_named():
             nextstat.unfold(FIXTURE, **arguments)
     with pytest.raises(ValueError, match="no strengths were scanned"):
         nextstat.unfold(FIXTURE, "truth_*").plot_strengths()
+
+
+def test_the_example_of_roounfold():
+    """T. Adye, arXiv:1105.1160: trained on a Breit-Wigner distribution (mean 0.3, width 2.5), measured from a normal one (0, 2), in 40
+    bins, with a bias of -2.5, a resolution of 0.2 and an efficiency that rises from 0.3 to 1. RooUnfold shows its result as a picture:
+    the truth within the errors."""
+    random = np.random.default_rng(12)
+    edges = np.linspace(-10.0, 10.0, 41)
+
+    def measured(x):
+        kept = random.random(len(x)) <= 0.3 + 0.7 / 20.0 * (x + 10.0)
+        return x[kept], x[kept] + random.normal(-2.5, 0.2, kept.sum())
+
+    training, sample = 0.3 + 1.25 * random.standard_cauchy(100_000), random.normal(0.0, 2.0, 10_000)
+    training = training[np.abs(training) < 10.0]
+    true, seen = measured(training)
+    response = np.histogram2d(seen, true, [edges, edges])[0] / 10.0
+    prediction = np.histogram(training, edges)[0] / 10.0
+    truth, data = np.histogram(sample, edges)[0], np.histogram(measured(sample)[1], edges)[0]
+    # Nothing is measured of the first truth bins, whose events are moved out of the range.
+    columns = response.sum(axis=0) > 1.0
+    response = response[:, columns]
+    rows = response.sum(axis=1) > 0.0
+    assert columns.sum() == 36 and data[~rows].sum() == 0
+    document = workspace(response[rows], np.zeros(rows.sum()), data[rows])
+    for setting in document["measurements"][0]["config"]["parameters"]:
+        setting["bounds"] = [[0.0, 50.0]]
+
+    def unfolded(**options):
+        result = nextstat.unfold(document, "t_*", prediction=list(prediction[columns]), **options)
+        assert result.converged
+        bins = result.to_dict()["truth"]
+        found = np.array([bin["unfolded"] for bin in bins])
+        error = np.array([bin["unfolded_uncertainty"] or np.nan for bin in bins])
+        return found, error, (found - truth[columns]) / error
+
+    with warnings.catch_warnings():
+        # Bins at the ends have a factor at its bound 0.
+        warnings.simplefilter("ignore")
+        plain, plain_error, pulls = unfolded()
+        smooth, smooth_error, smooth_pulls = unfolded(regularisation="curvature", tau="l-curve")
+    assert np.sqrt(np.nanmean(pulls**2)) < 1.2 and np.sqrt(np.nanmean(smooth_pulls**2)) < 1.4
+    # With the penalty, errors and differences from the truth are smaller.
+    assert np.nanmedian(smooth_error) < 0.6 * np.nanmedian(plain_error)
+    deviation = [np.sqrt(np.mean((found - truth[columns]) ** 2)) for found in (plain, smooth)]
+    assert deviation[1] < 0.7 * deviation[0]
