@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import tempfile
 import warnings
 
@@ -336,8 +337,9 @@ def test_morphed_templates_of_trexfitter_have_its_yields_and_fit(tmp_path):
     (tmp_path / "test").mkdir()
     (tmp_path / "test" / "inputs").symlink_to(TREX / "inputs")
     text = (TREX / "configs" / "FitExampleMorphing.config").read_text()
-    # Another way to smooth, which changes nothing that is compared here.
-    (tmp_path / "morphing.config").write_text(text.replace("  SmoothingOption: TTBARRESONANCE\n", ""))
+    # The smoothing of the reference is not read.
+    plain = text.replace("  SmoothingOption: TTBARRESONANCE\n", "").replace("  Smoothing: 40\n", "")
+    (tmp_path / "morphing.config").write_text(plain)
     with pytest.warns(UserWarning, match="does not contain settings of the fit"):
         built = build.from_config(tmp_path / "morphing.config")
     model = built.model()
@@ -346,7 +348,10 @@ def test_morphed_templates_of_trexfitter_have_its_yields_and_fit(tmp_path):
     # The table of the reference: 1.15114e+06 and 1.18299e+06.
     assert sums["SR_lep"] == pytest.approx(1.15114e6, abs=6)
     assert sums["CR_Wmass"] == pytest.approx(1.18299e6, abs=6)
-    result = nextstat.fit(model)
+    result = nextstat.fit(model, minos=["topWidth"])
+    # The reference: +0.155542 -0.15514.
+    assert result.minos["topWidth"].upper == pytest.approx(0.155542, rel=5e-3)
+    assert result.minos["topWidth"].lower == pytest.approx(-0.15514, rel=5e-3)
     assert result.value("topWidth") == pytest.approx(1.32207, abs=0.005 * 0.1555)
     assert result.value("ttbarXsec") == pytest.approx(0.999994, abs=0.005 * 0.0096)
 
@@ -360,7 +365,8 @@ def test_automatic_bins_of_trexfitter_have_its_fit(tmp_path):
     (tmp_path / "ntuples.config").write_text((TREX / "configs" / "FitExampleNtuple.config").read_text())
     with pytest.warns(UserWarning, match="does not contain settings of the fit"):
         built = build.from_config(tmp_path / "ntuples.config")
-    result = nextstat.fit(built.model())
+    model = built.model()
+    result = nextstat.fit(model)
     text = (TREX / "reference" / "FitExampleNtuple" / "Fits" / "FitExampleNtuple.txt").read_text()
     published = [line.split() for line in text.split("CORRELATION")[0].splitlines()[1:] if line.strip()]
     assert len(published) == 20
@@ -373,6 +379,18 @@ def test_automatic_bins_of_trexfitter_have_its_fit(tmp_path):
         # The published uncertainties of the two free factors are not symmetric.
         if name not in ("mu_XS_ttH", "tt_norm"):
             assert result.uncertainty(name) == pytest.approx(float(error), rel=1e-2), name
+
+    # Impacts of groups: what the uncertainty loses where the group is held.
+    groups = {"Gammas": ["staterror_*"], "NormFactors": ["tt_norm"], "FullSyst": [name for name in model.parameter_names if name != "mu_XS_ttH"]}
+    for block in (TREX / "configs" / "FitExampleNtuple.config").read_text().split("\nSystematic: ")[1:]:
+        names = block.splitlines()[0].replace('"', "").split(";")
+        groups.setdefault(re.search(r"Category: (\w+)", block)[1], []).extend(name.strip() for name in names)
+    impacts = {group["name"]: group["delta_mu_fixed"] for group in nextstat.ranking(model, groups=groups).groups}
+    table = (TREX / "reference" / "FitExampleNtuple" / "Fits" / "GroupedImpact.txt").read_text()
+    published = {line.split()[0]: float(line.split()[1]) for line in table.splitlines()}
+    assert set(published) == set(impacts) == {"FullSyst", "Gammas", "Instrumental", "NormFactors", "Theory"}
+    for name, impact in published.items():
+        assert impacts[name] == pytest.approx(impact, abs=3e-4 * published["FullSyst"] + 1e-4), name
 
 
 def test_a_patchset_of_histograms_is_a_grid(tmp_path):
