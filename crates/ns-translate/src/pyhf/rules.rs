@@ -42,15 +42,15 @@ fn unique<'a>(what: &str, names: impl Iterator<Item = (&'a str, String)>, remedy
             );
             continue;
         }
-        check_length_of_name(what, name, &path, report);
+        check_length_of_name(what, name, || path.clone(), report);
         seen.insert(name, path);
     }
 }
 
-fn check_length_of_name(what: &str, name: &str, path: &str, report: &mut Report) {
+fn check_length_of_name(what: &str, name: &str, path: impl Fn() -> String, report: &mut Report) {
     if name.len() > LONGEST {
         report.error(
-            path.to_owned(),
+            path(),
             format!("This {what} name is {} bytes long; at most {LONGEST} are allowed.", name.len()),
             "Use a shorter name.",
         );
@@ -88,11 +88,12 @@ fn check_modifiers(channel: &Channel, sample: &Sample, normsys: NormsysCode, rep
     let mut seen: HashMap<(ModifierType, &str), usize> = HashMap::new();
     for modifier in &sample.modifiers {
         let kind = modifier.effect.kind();
-        let path = modifier.path(channel, sample);
-        check_length_of_name("modifier", &modifier.name, &format!("{path}/name"), report);
+        // Most modifiers have no problem: their texts are not made.
+        let path = || modifier.path(channel, sample);
+        check_length_of_name("modifier", &modifier.name, || format!("{}/name", path()), report);
         if let Some(&first) = seen.get(&(kind, modifier.name.as_str())) {
             report.error(
-                path.clone(),
+                path(),
                 format!(
                     "Sample {} of channel {} already has the {kind} {} (modifier number {first}, counted from \
                      0).",
@@ -105,7 +106,7 @@ fn check_modifiers(channel: &Channel, sample: &Sample, normsys: NormsysCode, rep
         } else {
             seen.insert((kind, modifier.name.as_str()), modifier.at);
         }
-        check_effect(channel, sample, modifier, &path, normsys, report);
+        check_effect(channel, sample, modifier, normsys, report);
     }
 }
 
@@ -113,10 +114,10 @@ fn check_effect(
     channel: &Channel,
     sample: &Sample,
     modifier: &Modifier,
-    path: &str,
     normsys: NormsysCode,
     report: &mut Report,
 ) {
+    let path = || modifier.path(channel, sample);
     let place = || {
         format!(
             "{} {} on sample {} of channel {}",
@@ -131,7 +132,7 @@ fn check_effect(
         let fits = data.len() == sample.data.len() || data.len() == channel.n_bins();
         if !data.is_empty() && !sample.data.is_empty() && !fits {
             report.error(
-                format!("{path}/data{key}"),
+                format!("{}/data{key}", path()),
                 format!(
                     "The {} has {}, but the sample has {}.",
                     place(),
@@ -151,7 +152,7 @@ fn check_effect(
             for (key, factor) in [("lo", *lo), ("hi", *hi)] {
                 if factor <= 0.0 {
                     report.error(
-                        format!("{path}/data/{key}"),
+                        format!("{}/data/{key}", path()),
                         format!(
                             "The {} has {key} = {}. A normsys factor is interpolated in its logarithm and \
                              must be positive.",
@@ -173,7 +174,7 @@ fn check_effect(
                     "Only its square counts."
                 };
                 report.warn(
-                    format!("{path}/data/{bin}"),
+                    format!("{}/data/{bin}", path()),
                     format!("The {} has a negative uncertainty in bin {bin}. {meaning}", place()),
                     "Check how the uncertainty was made.",
                 );
@@ -183,7 +184,7 @@ fn check_effect(
             let fits = texts.len() == sample.data.len() || texts.len() == channel.n_bins();
             if !sample.data.is_empty() && !fits {
                 report.error(
-                    format!("{path}/data/expressions"),
+                    format!("{}/data/expressions", path()),
                     format!(
                         "The {} has {} expressions, but the sample has {}.",
                         place(),
