@@ -665,6 +665,42 @@ def hs3_mixed():
     }
 
 
+def hs3_few_events():
+    """A peak of few events over a background whose rate is known to 20 %: the example for the coverage of intervals."""
+    draw = random.Random(3)
+    falling = lambda: 100.0 - 25.0 * math.log(1.0 - draw.random() * (1.0 - math.exp(-60.0 / 25.0)))
+    masses = [draw.gauss(125.0, 2.0) for _ in range(6)] + [falling() for _ in range(21)]
+    ranges = {"mu": (0, 20), "eff": (-5, 5), "rate": (-5, 5)}
+    terms = [{"name": f"{name}_term", "type": "gaussian_dist", "x": name, "mean": 0, "sigma": 1} for name in ("eff", "rate")]
+    return {
+        "metadata": {"hs3_version": "0.2.9", "description": "few events of a peak over a known background"},
+        "distributions": [
+            {"name": "peak", "type": "gaussian_dist", "x": "m", "mean": 125, "sigma": 2},
+            {"name": "falling", "type": "exponential_dist", "x": "m", "c": 0.04},
+            {"name": "events", "type": "mixture_dist", "summands": ["peak", "falling"], "coefficients": ["n_sig", "n_bkg"], "extended": True},
+            *terms,
+        ],
+        "functions": [
+            {"name": "n_sig", "type": "generic_function", "expression": "5*mu*1.1^eff"},
+            {"name": "n_bkg", "type": "generic_function", "expression": "20*1.2^rate"},
+        ],
+        "data": [
+            {
+                "name": "seen",
+                "type": "unbinned",
+                "axes": [{"name": "m", "min": 100, "max": 160}],
+                "entries": [[round(mass, 3)] for mass in masses],
+            }
+        ],
+        "likelihoods": [
+            {"name": "all", "distributions": ["events"], "data": ["seen"], "aux_distributions": [term["name"] for term in terms]}
+        ],
+        "domains": [hs3_domain("ranges", ranges)],
+        "parameter_points": [{"name": "start", "parameters": [{"name": k, "value": v} for k, v in {"mu": 1, "eff": 0, "rate": 0}.items()]}],
+        "analyses": [{"name": "search", "likelihood": "all", "parameters_of_interest": ["mu"], "domain": "ranges", "init": "start"}],
+    }
+
+
 def hs3_template():
     """A peak of simulated events above a falling background. The weights of the events depend on two nuisance
     parameters."""
@@ -1047,6 +1083,7 @@ def fixtures():
         "unfolding_truth.json": unfolding_truth(),
         "hs3/mixed.hs3.json": hs3_mixed(),
         "hs3/mixed_root.hs3.json": hs3_mixed_root(),
+        "hs3/few_events.hs3.json": hs3_few_events(),
         "hs3/template.hs3.json": hs3_template(),
         "hs3/exponential.hs3.json": exponential_spectrum(),
         "hs3/power.hs3.json": power_spectrum(),
