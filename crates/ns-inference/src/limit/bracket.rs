@@ -1,8 +1,9 @@
 //! Finds a root of a decreasing function. The search proposes one point at a time, and the caller evaluates the
 //! function there.
 //!
-//! Because the caller evaluates the function, several searches can share one batch of fits. The method is
-//! Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points are
+//! Because the caller evaluates the function, several searches can share one batch of fits, and learn from each other's points.
+//! The next point comes from inverse interpolation of up to five points, if the function falls along them. Otherwise the
+//! method is Chandrupatla's (Adv. Eng. Softw. 28 (1997) 145): inverse quadratic interpolation if the last three points are
 //! suitable, bisection otherwise. The search also finds the first bracket, i.e. the first two points between which the
 //! root lies. If the function cannot be evaluated at a point, this point counts as lying above the root. Every search
 //! ends after a limited number of evaluations.
@@ -11,6 +12,12 @@ use crate::root::fraction;
 
 /// Largest number of times that one search evaluates the function.
 const MOST_EVALUATIONS: usize = 100;
+
+/// Largest number of points of an inverse interpolation.
+const INTERPOLATED: usize = 5;
+
+/// Number of evaluations after which the function does not count as smooth. A smooth one takes five.
+const SMOOTH: usize = 10;
 
 /// Reason why a search ended, and the point at which it ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,6 +60,8 @@ pub(crate) struct Bracket {
     /// The point that was replaced last as an end of the bracket (the two points between which the root lies), and the
     /// value of the function at this point.
     third: Option<(f64, f64)>,
+    /// All points at which the value of the function is known.
+    known: Vec<(f64, f64)>,
     /// Lower end of the range.
     start: f64,
     upper: f64,
@@ -75,6 +84,7 @@ impl Bracket {
             low: (low, value),
             high: None,
             third: None,
+            known: if value.is_finite() { vec![(low, value)] } else { Vec::new() },
             start: low,
             upper,
             scale: if guess.is_finite() && guess > low { guess - low } else { 1.0 },
@@ -128,11 +138,30 @@ impl Bracket {
     pub(crate) fn accept(&mut self, value: Option<f64>) {
         let x = self.next;
         self.evaluations += 1;
-        let value = value.filter(|f| f.is_finite());
+        self.take(x, value.filter(|f| f.is_finite()));
+    }
+
+    /// Takes the value of the function at a point where it was evaluated for another search.
+    pub(crate) fn learn(&mut self, x: f64, value: f64) {
+        let new = value.is_finite() && self.known.iter().all(|(known, _)| *known != x);
+        if self.end.is_some() || !new {
+            return;
+        }
+        if x > self.low.0 && self.high.is_none_or(|(high, _)| x < high) {
+            self.take(x, Some(value));
+        } else {
+            self.known.push((x, value));
+            self.next = if self.high.is_some() { self.propose() } else { self.next };
+        }
+    }
+
+    /// Takes the value at a point inside of the bracket.
+    fn take(&mut self, x: f64, value: Option<f64>) {
         if value.is_some_and(|f| f.abs() <= self.tolerance) {
             self.end = Some(End::Found(x));
             return;
         }
+        self.known.extend(value.map(|f| (x, f)));
         match value {
             Some(f) if f > 0.0 => {
                 self.third = Some(self.low);
@@ -181,7 +210,41 @@ impl Bracket {
             let margin = 1e-9 * (high - low);
             x.clamp(low + margin, high - margin)
         };
-        inner(low + fraction((low, f_low), (high, f_high), self.third) * (high - low))
+        let smooth = self.evaluations < SMOOTH;
+        let trusted = |(x, error): &(f64, f64)| *x > low && *x < high && *error < 0.1 * (high - low);
+        let interpolated = smooth.then(|| self.interpolated()).flatten().filter(trusted).map(|(x, _)| x);
+        inner(
+            interpolated
+                .unwrap_or_else(|| low + fraction((low, f_low), (high, f_high), self.third) * (high - low)),
+        )
+    }
+
+    /// Returns the position of the root by inverse interpolation (Neville's scheme) of the points nearest to the root, and how far
+    /// it is from those of the points without the first or the last. `None` if the function does not fall along the points.
+    fn interpolated(&self) -> Option<(f64, f64)> {
+        let mut points = self.known.clone();
+        points.sort_by(|a, b| a.1.abs().total_cmp(&b.1.abs()));
+        points.truncate(INTERPOLATED);
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let falls = |pair: &[(f64, f64)]| matches!(pair, [a, b] if a.1 > b.1);
+        if points.len() < 3 || !points.windows(2).all(falls) {
+            return None;
+        }
+        let mut column: Vec<f64> = points.iter().map(|point| point.0).collect();
+        let mut error = f64::NAN;
+        for width in 1..points.len() {
+            let ends = points.iter().zip(points.iter().skip(width)).map(|(a, b)| (a.1, b.1));
+            let step = |(pair, (f, g)): (&[f64], (f64, f64))| match pair {
+                [x, y] => (f * y - g * x) / (f - g),
+                _ => f64::NAN,
+            };
+            let next: Vec<f64> = column.windows(2).zip(ends).map(step).collect();
+            if let ([x], [below, above]) = (next.as_slice(), column.as_slice()) {
+                error = (x - below).abs().max((x - above).abs());
+            }
+            column = next;
+        }
+        column.first().map(|x| (*x, error))
     }
 }
 
@@ -206,6 +269,35 @@ mod tests {
         let End::Found(x) = end else { panic!("{end:?}") };
         assert!((2.0 - x - 0.02 * x * x).abs() < 1e-11);
         assert!(n <= 6, "{n} evaluations");
+    }
+
+    /// Searches for several roots of one function, as those for the expected limits are, share their points.
+    #[test]
+    fn searches_that_share_points_take_few_rounds() {
+        let f = |x: f64| x + 0.1 * x * x - 0.01 * x.powi(3);
+        let targets = [0.7, 1.2, 1.9, 2.7, 3.6];
+        let mut searches: Vec<Bracket> =
+            targets.iter().map(|t| Bracket::new(0.0, *t, *t, 6.0, 1e-10)).collect();
+        let mut n = 0;
+        while searches.iter().any(|search| search.next().is_some()) {
+            let asked: Vec<Option<f64>> = searches.iter().map(Bracket::next).collect();
+            for ((search, x), target) in searches.iter_mut().zip(&asked).zip(targets) {
+                if let Some(x) = x {
+                    search.accept(Some(target - f(*x)));
+                    n += 1;
+                }
+            }
+            for x in asked.into_iter().flatten() {
+                for (search, target) in searches.iter_mut().zip(targets) {
+                    search.learn(x, target - f(x));
+                }
+            }
+        }
+        for (search, target) in searches.iter().zip(targets) {
+            let Some(End::Found(x)) = search.end() else { panic!("{:?}", search.end()) };
+            assert!((f(x) - target).abs() < 1e-9);
+        }
+        assert!(n <= 20, "{n} evaluations");
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! the square root of the statistic, because it is a nearly linear function of the POI.
 //!
 //! The observed limit is the value of the POI at which CLs crosses `1 - cl`. The searches for all six limits run
-//! together. In each round there is one batch of fits for the observed limit and one batch for the expected limits.
+//! together, and share what they find. In each round there is one batch of fits for the observed limit and one batch for the
+//! expected limits.
 
 pub(crate) mod bracket;
 mod options;
@@ -234,11 +235,20 @@ fn follow(
             open = true;
             let values: Vec<f64> = asked.iter().map(|a| a.1).collect();
             let results = tester.test(&values, observed, effort)?;
-            for ((i, _), tested) in asked.into_iter().zip(results) {
-                if let Some(s) = searches.get_mut(i) {
-                    let value =
-                        tested.ok().and_then(|tested| level(s.n_sigma, options.statistic, alpha, &tested));
+            let value = |s: &LimitSearch, tested: &Tested| level(s.n_sigma, options.statistic, alpha, tested);
+            for ((i, _), tested) in asked.iter().zip(&results) {
+                if let Some(s) = searches.get_mut(*i) {
+                    let value = tested.as_ref().ok().and_then(|tested| value(s, tested));
                     s.search.accept(value);
+                }
+            }
+            // Each test has the Asimov statistic, of which all expected limits are roots.
+            for ((_, x), tested) in asked.iter().zip(&results) {
+                let Ok(tested) = tested else { continue };
+                for s in searches.iter_mut().filter(|s| s.n_sigma.is_some()) {
+                    if let Some(value) = value(s, tested) {
+                        s.search.learn(*x, value);
+                    }
                 }
             }
         }
