@@ -147,7 +147,12 @@ fn explain_for_people() {
         // The times are measured, and differ from run to run.
         let constant = |line: &str| match line.find(" cpu ").or(line.find(": about ")) {
             Some(at) => format!("{} ...", line[..at].trim_end()),
-            None => line.split(", and a fit of a toy").next().unwrap_or(line).to_owned(),
+            // The columns are as wide as the times.
+            None if line.starts_with(['─', '═']) => line.chars().take(1).collect(),
+            None => {
+                let line = line.split(", and a fit of a toy").next().unwrap_or(line);
+                line.split_whitespace().collect::<Vec<_>>().join(" ")
+            }
         };
         let lines: Vec<String> = text[at..].lines().map(constant).collect();
         snapshot!(lines.join("\n"));
