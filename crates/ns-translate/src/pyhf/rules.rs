@@ -88,7 +88,7 @@ fn check_modifiers(channel: &Channel, sample: &Sample, normsys: NormsysCode, rep
     let mut seen: HashMap<(ModifierType, &str), usize> = HashMap::new();
     for modifier in &sample.modifiers {
         let kind = modifier.effect.kind();
-        // Most modifiers have no problem: their texts are not made.
+        // Closures, because the texts are needed only where there is a problem.
         let path = || modifier.path(channel, sample);
         check_length_of_name("modifier", &modifier.name, || format!("{}/name", path()), report);
         if let Some(&first) = seen.get(&(kind, modifier.name.as_str())) {

@@ -101,7 +101,7 @@ mod tests {
         let add = |path: &str, value: &str| format!(r#"{{"op": "add", "path": "{path}", "value": {value}}}"#);
         let replace = |path: &str, value: &str| add(path, value).replacen("add", "replace", 1);
         let remove = |path: &str| format!(r#"{{"op": "remove", "path": "{path}"}}"#);
-        // Each with whether the document is enough.
+        // The second value says whether the patch can be applied to the document that was read.
         let operations: Vec<(String, bool)> = [
             (add("/channels/0/samples/0", sample), true),
             (add("/channels/0/samples/1", sample), true),
